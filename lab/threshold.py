@@ -98,6 +98,19 @@ class Pairs:
             )
         return int(legal[0])
 
+    def at(self, similarity: float) -> int:
+        """The column of the threshold that is nearest to a similarity that a person gave.
+
+        Raises:
+            ValueError: no two vectors can have it.
+        """
+        cosine = self.similarity == "cosine"
+        least, most, kind = (-1.0, 1.0, "a cosine") if cosine else (-np.inf, 0.0, "minus a squared distance")
+        if not (least <= similarity <= most and np.isfinite(similarity)):
+            limits = "from -1 to 1" if cosine else "at most 0"
+            raise ValueError(f"The similarity must be {limits}, since it is {kind}; got {similarity}.")
+        return self.column(similarity)
+
     def column(self, threshold: float) -> int:
         """The column of the threshold that is nearest to a similarity."""
         return int(np.abs(self.counts.thresholds[1:] - threshold).argmin()) + 1

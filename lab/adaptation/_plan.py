@@ -142,6 +142,8 @@ def _source(
     pictured = not run.config.data.outside or run.dataset().root is not None
     if encoder is not None and not pictured:
         raise ValueError(f"Run {run.name} holds vectors without pictures, so no other network can embed them.")
+    if weights is not None and encoder is None:
+        raise ValueError(f"Run {run.name} has a network with weights of its own; name the network of {weights}, too.")
     network = _named(encoder, weights) if encoder is not None else _of_run(run, pictured)
     return data, network, run.name
 

@@ -46,7 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.cli._progress import result_of
     from lab.cli.train import StopOnSignal
 
-    sections = _config.merged(arguments)
+    # The flag --encoder is a network here, and no section of a configuration.
+    sections = _config.merged(argparse.Namespace(**{**vars(arguments), "encoder": None}))
+    if lost := [name for name in ("encoder", "data") if name in sections]:
+        raise ValueError(
+            f"{arguments.config} has the section {' and '.join(lost)}, which `lab adapt` chooses by SOURCE and "
+            "--encoder; take it out."
+        )
     plan = plan_head(
         arguments.source, encoder=arguments.encoder, weights=arguments.weights, head=arguments.head,
         dim=arguments.dim, runs=arguments.runs, allow=arguments.allow, **sections,

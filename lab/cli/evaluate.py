@@ -77,6 +77,9 @@ def _shards(arguments: argparse.Namespace) -> None:
 
     if flags := [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]:
         raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
+    of_runs = ("split", "device", "encoder", "runs", "allow")
+    if given := [f"--{name}" for name in of_runs if getattr(arguments, name)]:
+        raise ValueError(f"{', '.join(given)} cannot be had of folders of shards, which --gallery names; leave it out.")
     queries, gallery = open_gallery(arguments.run), open_gallery(arguments.gallery)
     maker = Maker.planned(queries.about["plan"])
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))

@@ -31,10 +31,15 @@ def run(arguments: argparse.Namespace) -> None:
     run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
     if arguments.far is not None and arguments.at is not None:
         raise ValueError("Give --far or --at, not both: each of them sets the threshold.")
+    if arguments.classes < 1:
+        raise ValueError(f"--classes must be at least 1, got {arguments.classes}.")
     from lab import threshold
 
     pairs = threshold.measure(run, arguments.split)
-    chosen = pairs.let_through(arguments.far or 0.01) if arguments.at is None else pairs.column(arguments.at)
+    if arguments.at is None:
+        chosen = pairs.let_through(0.01 if arguments.far is None else arguments.far)
+    else:
+        chosen = pairs.at(arguments.at)
     kept = threshold.save(run, pairs, chosen)
     images, found = run.dataset(), pairs.classes(chosen)
     columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)

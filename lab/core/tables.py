@@ -19,6 +19,7 @@ import numpy as np
 
 from lab.core.files import checked
 from lab.core.formats import FORMULA
+from lab.core.number_blocks import line_blocks, read_block
 from lab.core.results import as_array
 
 TEXT = (".csv", ".tsv", ".txt")
@@ -195,28 +196,82 @@ def _cells(values: Any) -> list[Any]:
 
 def _rows_of(path: Path, lines: Any, choose: Choose | None) -> TextTable:
     delimiter = _delimiter(path, lines)
-    reader = csv.reader(_checked_lines(path, lines), delimiter=delimiter, strict=True)
+    checked_lines = _checked_lines(path, lines)
+    reader = csv.reader(checked_lines, delimiter=delimiter, strict=True)
     first = [name.strip() for name in next(reader, [])]
     if not any(first):
         raise ValueError(f"{path} is empty; its first line names its columns.")
     given, numeric = choose(first) if choose is not None else (None, [])
     header = given or _named(first)
     _check_names(header, str(path))
-    where = [header.index(name) for name in numeric]
-    kept = [at for at, name in enumerate(header) if name not in numeric]
-    columns: list[list[str]] = [[] for _ in kept]
-    vectors: list[np.ndarray] = []
-    rows: Iterable[list[str]] = itertools.chain([first], reader) if given else reader
-    for row in _whole_rows(path, rows, reader, header, delimiter):
-        for column, at in zip(columns, kept, strict=True):
-            column.append(row[at].strip())
-        if where:
-            vectors.append(_numbers(path, reader.line_num, row, where, header))
+    rows = _Rows(path, header, delimiter, [header.index(name) for name in numeric])
+    if given:
+        rows.add(first, reader.line_num)
+    if len(header) > 1 and rows.numeric:
+        rows.read_blocks(checked_lines, reader.line_num)
+    else:
+        rows.read(reader)
     table = {}
-    for at, column in zip(kept, columns, strict=True):
+    for at, column in zip(rows.others, rows.columns, strict=True):
         if first[at] or any(column):  # a spreadsheet leaves empty columns without a name behind the last
             table[header[at]] = _unescaped(column)
-    return TextTable(table, np.stack(vectors) if vectors else None)
+    return TextTable(table, np.concatenate(rows.numbers) if rows.numbers else None)
+
+
+class _Rows:
+    """The rows of a file, as columns of texts and one table of numbers."""
+
+    def __init__(self, path: Path, header: list[str], delimiter: str, numeric: list[int]):
+        """`numeric` are the places of the columns that hold numbers."""
+        self.path, self.header, self.delimiter, self.numeric = path, header, delimiter, numeric
+        self.others = [at for at in range(len(header)) if at not in set(numeric)]
+        self.columns: list[list[str]] = [[] for _ in self.others]
+        self.numbers: list[np.ndarray] = []
+
+    def read(self, reader: Any) -> None:
+        """Take all rows of a reader of csv."""
+        for row in _whole_rows(self.path, reader, reader, self.header, self.delimiter):
+            self.add(row, reader.line_num)
+
+    def read_blocks(self, lines: Iterator[str], before: int) -> None:
+        """Take all rows of some lines, several at once where possible. before: lines of the file before them."""
+        for block in line_blocks(lines):
+            found = read_block(block, self.delimiter, len(self.header), self.numeric)
+            if found is None:
+                before += self._read_singly(block, lines, before)
+                continue
+            before += len(block)
+            for column, texts in zip(self.columns, found[0], strict=True):
+                column += [text.strip() for text in texts]
+            self.numbers.append(found[1])
+
+    def _read_singly(self, block: list[str], lines: Iterator[str], before: int) -> int:
+        """Take the rows that begin in a block, one by one; return how many lines they fill."""
+        reader = csv.reader(itertools.chain(block, lines), delimiter=self.delimiter, strict=True)
+        rows = _rows_before(reader, len(block))
+        for row in _whole_rows(self.path, rows, reader, self.header, self.delimiter, before):
+            self.add(row, before + reader.line_num)
+        return int(reader.line_num)
+
+    def add(self, row: list[str], line: int) -> None:
+        """Take one row.
+
+        Raises:
+            ValueError: a cell is no number where one is needed.
+        """
+        for column, at in zip(self.columns, self.others, strict=True):
+            column.append(row[at].strip())
+        if self.numeric:
+            self.numbers.append(_numbers(self.path, line, row, self.numeric, self.header)[None])
+
+
+def _rows_before(reader: Any, line: int) -> Iterator[list[str]]:
+    """The rows that begin before a line; the last may end behind it."""
+    while reader.line_num < line:
+        row = next(reader, None)
+        if row is None:
+            return
+        yield row
 
 
 def _delimiter(path: Path, lines: Any) -> str:
@@ -255,10 +310,10 @@ def _checked_lines(path: Path, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_rows(
-    path: Path, rows: Iterable[list[str]], reader: Any, header: list[str], delimiter: str
+    path: Path, rows: Iterable[list[str]], reader: Any, header: list[str], delimiter: str, before: int = 0
 ) -> Iterator[list[str]]:
     """Rows of as many cells as the header has; in a table of one column a blank line is an empty cell, unless only
-    blank lines follow."""
+    blank lines follow. before: lines of the file before those of the reader."""
     blank = 0
     for row in rows:
         if len(row) < 2 and not "".join(row).strip() and not (row and len(header) == 1):
@@ -271,8 +326,8 @@ def _whole_rows(
             others = [word for word, sign in DELIMITERS.items() if sign != delimiter and sign in "".join(row)]
             hint = f"; if {others[0]}s separate the cells, they must in every line" if others else ""
             raise ValueError(
-                f"{path}, line {reader.line_num}: {len(row)} values for {len(header)} columns. A cell that holds "
-                f"{delimiter!r} needs quotes around it{hint}."
+                f"{path}, line {before + reader.line_num}: {len(row)} values for {len(header)} columns. A cell that "
+                f"holds {delimiter!r} needs quotes around it{hint}."
             )
         yield row
 

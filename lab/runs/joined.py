@@ -145,6 +145,17 @@ def known_images(run: Embedded, split: str, images: ImageSet, parts: dict[str, E
     return columns(images, parts, contents)
 
 
+def recorded_contents(run: Embedded, count: int) -> np.ndarray:
+    """Return the digests that a run recorded of its `count` images, int64 [m]; 0 where none was recorded."""
+    contents = np.zeros(count, np.int64)
+    for split in run.splits:
+        stored = run.columns("embeddings", split, COLUMNS)
+        for part in PARTS:
+            if f"{part}.contents" in stored:
+                contents[stored[f"{part}.items"]] = stored[f"{part}.contents"]
+    return contents
+
+
 def recorded(name: str, stored: dict[str, np.ndarray], place: str) -> Pictures:
     """The images of queries and gallery, each once, by what stands beside their embeddings."""
     class_names = identity.names_in(stored, "class_names", "class_name_ends")

@@ -32,12 +32,16 @@ SPARE = 16
 class Scan:
     """The state of one pass: a counter for each positive, and the candidates of every query."""
 
-    def __init__(self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, ties: Ties, margins: np.ndarray):
+    def __init__(
+        self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, ties: Ties, margins: np.ndarray,
+        places: np.ndarray,
+    ):  # fmt: skip
+        """`places` int64 [g] are the gallery positions of the items, which decide the order of equal scores."""
         self.task, self.k, n = task, k, len(queries)
-        self.rows = queries, items, sort_keys.tie_codes(np.arange(len(items)), ties)
+        self.rows = queries, items, sort_keys.tie_codes(places, ties)
         scores = np.empty(len(task.items), np.float32)
         _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
-        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(task.items), ties).numpy()
+        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(places[task.items]), ties).numpy()
         self.order = np.lexsort((keys, task.queries_of_items))
         self.keys, self.thresholds = keys[self.order], scores[self.order]
         self.counters = np.zeros(len(keys), np.int64)
@@ -74,14 +78,19 @@ def margins_of(queries: torch.Tensor) -> np.ndarray:
 
 
 def rank_all(
-    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None
-) -> Ranking:
+    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None,
+    gallery_places: np.ndarray | None = None,
+) -> Ranking:  # fmt: skip
     """Compare every prepared query [q d] with every item [g d] of a space: unit float32 rows on the CPU.
 
     When both are the same rows in the same order, and no query is another row's image, only half of the tiles are
     computed. Time O(q g d). Memory: a few tiles for each thread; q (1.5 k + 16) candidates; a counter for each
     positive. A thread takes a tile from the product to its counts; counts are whole numbers and candidates are decided
     exactly, so no order shows.
+
+    Args:
+        gallery_places: int64 [g], the positions of the items where they are a part of a gallery; the neighbours are
+            then such positions.
     """
     items = space.items
     place = task.self_index  # every query that is in the gallery has to stand at its own place there
@@ -89,7 +98,9 @@ def rank_all(
     same = len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
     if same:
         queries = items
-    scan = Scan(task, queries.numpy(), items.numpy(), k, ties, margins_of(queries))
+    if gallery_places is None:
+        gallery_places = np.arange(len(items))
+    scan = Scan(task, queries.numpy(), items.numpy(), k, ties, margins_of(queries), gallery_places)
 
     done, total, counting = 0, len(queries) * len(items), threading.Lock()
     caller = threading.current_thread()

@@ -332,16 +332,17 @@ def rank_all(
 
 
 def rank_counted(
-    task: Task, space: Space, rank: Callable[[Task, Space], Ranking], nearest: Callable[[Task], Ranking]
+    task: Task, space: Space, rank: Callable[[Task, Space, np.ndarray], Ranking], nearest: Callable[[Task], Ranking]
 ) -> Ranking:
     """Return neighbours from the whole gallery, and ranks from the items that count.
 
     Args:
-        rank: ranks a space that holds a part of the items. nearest: ranks all of them.
+        rank: ranks a space that holds a part of the items, of which it gets the gallery positions: they decide the
+            order of equal scores. nearest: ranks all of them.
     """
     places = np.flatnonzero(task.counts(np.arange(len(space.items))))
     items = space.items[torch.from_numpy(places).to(space.items.device)]
-    counted = rank(task.among(places), replace(space, items=items))
+    counted = rank(task.among(places), replace(space, items=items), places)
     shown = nearest(task.without_items())
     return replace(
         shown,

@@ -151,3 +151,70 @@ def test_a_table_that_we_write_is_read_back(tmp_path_factory, names):
         rows = csv.writer(file)
         rows.writerows([["label", "at"], *([plain_cell(name), at] for at, name in enumerate(names))])
     assert tables.read(path)["label"] == names
+
+
+NUMBERS = [
+    *("0.5", "-0", "+1", " 2 ", "1e-3", "1E5", ".5", "5.", "1e-400", "1e400", "3.4028236e38", "16777217"),
+    *("0.1000000014901161193847656", "123456789012345678901234567890", "2.2250738585072011e-308"),
+    *("nan", "NaN", "-inf", "Infinity", "nan(1)", "0x10", "1_0", "1,5", "1 000", "\u0661", "\u00a07", "", " "),
+    *("true", "1f", "--1", '"0.25"', '" 0.25"', '"1""0"', '0"1'),
+]
+LABELS = ["007", "7", "NA", "null", "", " x ", '"a,b"', '"a""b"', '"a\nb"', 'a"b', '"a"b', "\ufeffz", "=1", "nan"]
+
+
+def read_or_refused(path, choose):
+    try:
+        found = tables.read_text(path, choose)
+    except ValueError as error:
+        return str(error)
+    numbers = None if found.numbers is None else (found.numbers.dtype, found.numbers.shape, found.numbers.tobytes())
+    return found.columns, numbers
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(
+    data=st.data(),
+    plain=st.booleans(),
+    delimiter=st.sampled_from([",", ";", "\t"]),
+    ends=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+def test_blocks_of_numbers_are_read_as_single_rows_are(tmp_path_factory, data, plain, delimiter, ends):
+    """Odd cells, short and blank lines: pyarrow's reader and Python's give the same to the last bit, or refuse both."""
+    path = tmp_path_factory.getbasetemp() / "blocks.csv"
+    number = st.floats(width=64, allow_nan=False, allow_infinity=False).map(repr)
+    if not plain:
+        number = st.one_of(number, number, st.sampled_from(NUMBERS))
+    label = st.sampled_from(LABELS) if not plain else st.sampled_from(["007", "7", "NA", "", " x ", '"a""b"', "=1"])
+    row = st.tuples(label, number, number).map(delimiter.join)
+    if not plain:
+        row = st.one_of(row, row, row, st.sampled_from(["", "  ", "a", delimiter * 3]))
+    rows = data.draw(st.lists(row, max_size=8))
+    header = data.draw(st.sampled_from([["label", "v0", "v1"], ["", "v0", "v1"]]))
+    path.write_bytes(ends.join([delimiter.join(header), *rows, ""]).encode())
+
+    def choose(first):
+        return None, ["v0", "v1"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lab.core.number_blocks.BLOCK", data.draw(st.sampled_from([1, 20, 1 << 22])))
+        in_blocks = read_or_refused(path, choose)
+        patch.setattr(tables, "read_block", lambda *_: None)
+        patch.setattr("lab.core.number_blocks.BLOCK", 1 << 22)
+        singly = read_or_refused(path, choose)
+    assert in_blocks == singly
+
+
+def test_plain_numbers_are_read_in_blocks(monkeypatch, tmp_path):
+    """The rows of a usual file, and of one that quotes its labels, never pass through the slow reader."""
+
+    def refuse(*_):
+        raise AssertionError("read one by one")
+
+    monkeypatch.setattr(tables, "_numbers", refuse)
+    for quote in ("", '"'):
+        lines = [f"{quote}label{quote},v0,v1"] + [f"{quote}00{row % 3}{quote},{row / 7},{-row}" for row in range(50)]
+        path = written(tmp_path / "t.csv", "\n".join(lines) + "\n")
+        found = tables.read_text(path, lambda first: (None, ["v0", "v1"]))
+        expected = np.array([[row / 7, -row] for row in range(50)]).astype(np.float32)
+        assert found.columns == {"label": [f"00{row % 3}" for row in range(50)]}
+        assert found.numbers.tobytes() == expected.tobytes()

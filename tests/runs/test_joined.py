@@ -239,6 +239,61 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
         same_queries([bare, other])
 
 
+def brought_with_pictures(photos: Path, name: str, runs: Path, **known) -> lab.runs.Run:
+    """Random vectors of the pictures in a folder, imported with their files."""
+    keys = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    vectors = np.random.default_rng(0).normal(size=(len(keys), 4)).astype(np.float32)
+    labels = None if "like" in known else [key.split("/")[0] for key in keys]
+    return lab.runs.from_embeddings(vectors, labels, keys=keys, normalise=True, name=name, runs=runs, **known)
+
+
+@pytest.mark.parametrize("measure", [True, False])
+def test_imported_pictures_are_joined_by_content(photos, tmp_path, measure):
+    runs = tmp_path / "runs"
+    one = brought_with_pictures(photos, "one", runs, root=photos, measure=measure)
+    again = brought_with_pictures(photos, "again", runs, root=photos, measure=measure)
+    assert lab.runs.join([one, again]).sentence == "32 images joined by name and content; none is left out."
+    like = brought_with_pictures(photos, "like", runs, like=one, measure=measure)
+
+    picture(3, 77).save(photos / "c3" / "2.png")
+    (photos / "c5" / "1.png").rename(photos / "c5" / "9.png")
+    two = brought_with_pictures(photos, "two", runs, root=photos, measure=measure)
+    for before in (one, again, like):
+        joined = lab.runs.join([before, two])
+        assert len(joined) == 31 and joined.renamed == 1 and joined.replaced == 1 and not joined.unknown
+        assert joined.sentence == (
+            f"31 images joined by name and content, 1 of them renamed; not joined: 1 of {before.name}, 1 of two "
+            "(1 name with another content)."
+        )
+        lost = np.setdiff1d(before.embeddings().items, joined.items[0])
+        assert [before.dataset().keys[item] for item in lost] == ["c3/2.png"]
+
+
+def test_imported_vectors_without_picture_files_say_that_contents_are_unknown(photos, tmp_path):
+    runs = tmp_path / "runs"
+    pictured = brought_with_pictures(photos, "pictured", runs, root=photos)
+    bare = brought_with_pictures(photos, "bare", runs)
+    joined = lab.runs.join([pictured, bare])
+    assert joined.whole and joined.unknown == ("bare",)
+    assert joined.sentence.endswith("The contents of the images of bare are not recorded.")
+
+
+def test_recorded_pictures_are_joined_by_content(photos, tmp_path):
+    runs = tmp_path / "runs"
+    keys = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    vectors = np.random.default_rng(0).normal(size=(len(keys), 4)).astype(np.float32)
+
+    def recorded(name: str) -> lab.runs.Run:
+        with lab.runs.record(name, runs=runs, normalise=True, split="test") as recorder:
+            recorder.embeddings(1, vectors, [key.split("/")[0] for key in keys], keys, root=photos)
+        return recorder.run
+
+    one = recorded("one")
+    picture(3, 77).save(photos / "c3" / "2.png")
+    joined = lab.runs.join([one, recorded("two")])
+    assert len(joined) == 31 and joined.replaced == 1 and not joined.unknown
+
+
 def test_a_run_whose_folder_is_gone_is_still_joined(photos, tmp_path):
     data = {"name": "class_folders", "root": str(photos)}
     one, two = (untrained(tmp_path / "runs", name, data) for name in ("one", "two"))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab import search
-from lab.core.results import EASY, HARD, EmbeddingSet, Relevance
+from lab.core.results import EASY, HARD, EmbeddingSet, Relevance, no_class
 from lab.kernels.cpu import products
 from lab.search import _fast
 
@@ -26,10 +26,11 @@ def clustered(n, d, classes, noise, seed=0):
     return EmbeddingSet(unit(vectors), labels, np.arange(n))
 
 
-def assert_same(gallery, query=None, k=20, relevant=None, same_source=False):
-    index = {path: search.create("exact", k=k, path=path).build(gallery) for path in ("plain", "compiled")}
+def assert_same(gallery, query=None, k=20, relevant=None, same_source=False, distractors=False, **knobs):
+    index = {path: search.create("exact", k=k, path=path, **knobs).build(gallery) for path in ("plain", "compiled")}
     plain, fast = (
-        i.rank(gallery if query is None else query, query is None or same_source, relevant) for i in index.values()
+        i.rank(gallery if query is None else query, query is None or same_source, relevant, distractors=distractors)
+        for i in index.values()
     )
     for name, expected in vars(plain).items():
         np.testing.assert_array_equal(getattr(fast, name), expected, err_msg=name)
@@ -125,6 +126,31 @@ def test_duplicates_and_ties(seed, n, distinct, classes):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_fast, "TILE", 16)
         assert_same(gallery, k=7)
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 60),
+    distinct=st.integers(1, 5),
+    share=st.sampled_from([0.0, 0.3, 0.9]),
+    ties=st.sampled_from(["gallery", "shuffled"]),
+    distractors=st.booleans(),
+    others=st.booleans(),
+)
+def test_items_without_a_class_and_ties(seed, n, distinct, share, ties, distractors, others):
+    """Equal scores have one order on both paths, whether items without a class stand between them or not."""
+    rng = np.random.default_rng(seed)
+    points = unit(rng.integers(-2, 3, (distinct, 3)) + 0.1)
+
+    def some(count, first):
+        labels = np.where(rng.random(count) < share, no_class(np.arange(count)), rng.integers(0, 4, count))
+        return EmbeddingSet(points[rng.integers(0, distinct, count)], labels, first + np.arange(count))
+
+    gallery = some(n, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_fast, "TILE", 16)
+        assert_same(gallery, some(9, n) if others else None, k=7, ties=ties, distractors=distractors)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "one large", "equal", "tiny numbers"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,15 @@ def listed_as(root: Path | None, records: ImageRecords, knobs: dict[str, Any]) -
         knobs: what the run's configuration says of the data.
     """
     return Listed.of_records(records, Unchecked(**knobs), root)
+
+
+def file_digests(images: OfList) -> np.ndarray:
+    """Return a digest of each image's file, int64 [n]; 0, for an unknown content, where there are no files."""
+    if images.root is None:
+        return np.zeros(len(images), np.int64)
+    with ThreadPoolExecutor(8) as pool:
+        digests = pool.map(file_digest, map(images.path, range(len(images))))
+        return np.array(list(digests), np.int64)
 
 
 def to_list(images: ImageSet) -> dict[str, Any] | None:

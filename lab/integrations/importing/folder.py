@@ -123,6 +123,10 @@ MANY = 500
 """Pictures from which a process that reads ahead is worth its start."""
 
 
+MOST_WORKERS = 128
+"""Most processes that read pictures ahead, as in a training."""
+
+
 Embedding = Callable[[np.ndarray], "Generator[Record, None, EmbeddingSet]"]
 
 
@@ -151,6 +155,10 @@ def embedder_of(
     Raises:
         ValueError: there is neither such a run nor such an encoder.
     """
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
+    if not 0 <= (workers or 0) <= MOST_WORKERS:
+        raise ValueError(f"Up to {MOST_WORKERS} processes read pictures ahead, got {workers}.")
     try:
         run: Run | None = open_run(word, runs, allow)
     except ValueError:  # then the word is an encoder's
@@ -164,9 +172,16 @@ def embedder_of(
             )
         from lab.runs.evaluate import Evaluator, open_trained
 
-        trained = open_trained(run, config=run.config_of())
+        config = run.config_of()
+        if device != "auto":
+            config = config.changed("training.device", device)
+        if workers:
+            config = config.changed("training.workers", workers)
+        trained = open_trained(run, config=config)
         evaluator, loader = Evaluator(trained), trained.loader_of(images)
-        return Embedder(lambda items: evaluator.embed(loader, items, "pictures"), maker_of_run(trained), loader)
+        return Embedder(
+            lambda items: evaluator.embed(loader, items, "pictures", batch_size), maker_of_run(trained), loader
+        )
     import torch
 
     from lab.data.images import transforms
@@ -178,10 +193,6 @@ def embedder_of(
     from lab.kernels.devices import device_of
 
     where = device_of(device)
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"At least one picture is embedded at once, got a batch size of {batch_size}.")
-    if not 0 <= (workers or 0) <= 1_000:
-        raise ValueError(f"Up to 1,000 processes read pictures ahead, got {workers}.")
     at_once = batch_size or (8 if where.type == "cpu" else 64)
     if where.type == "cpu":
         allocator.keep_freed_memory()

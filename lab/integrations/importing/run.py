@@ -24,6 +24,7 @@ from lab.integrations.importing.described import as_rows, checked_rows
 from lab.runs.config import RunConfig
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FINISHED, Run, write_images
+from lab.runs.joined import recorded_contents
 from lab.runs.store import default_root, free_name, open_run
 from lab.runs.writer import Writer
 
@@ -37,14 +38,14 @@ PAIRS = 1_000_000_000
 @dataclass(frozen=True)
 class Brought:
     """What a run is made of. rows: of the vectors, for each split and part. items: their images. like: the run whose
-    images these are. contents: int64 [n], a digest of the picture of each vector, where somebody read the pictures."""
+    images these are. contents: int64 [m], a digest of the picture of each of the m images; 0 where it is unknown."""
 
     vectors: Any
     images: ImageSet
     rows: Mapping[str, Mapping[str, np.ndarray]]
     items: Mapping[str, Mapping[str, np.ndarray]]
+    contents: np.ndarray
     like: Run | None = None
-    contents: np.ndarray | None = None
 
 
 def from_embeddings(
@@ -82,8 +83,9 @@ def from_embeddings(
             method that differ in nothing but their seed; a run without a method is a row of its own.
         normalise: True brings rows to unit length, False keeps their lengths and compares by distance; None takes
             unit vectors only.
-        contents: a digest of each picture's content, whole numbers of 64 bits, from whoever read the pictures. Runs are
-            then joined by what the pictures hold, and not by their names alone.
+        contents: a digest of each picture's content, whole numbers of 64 bits; by default that of each picture file,
+            or of the images of the run given as `like`. Runs are joined by what the pictures hold, and not by their
+            names alone. Without picture files the contents are unknown, and comparisons say so.
         measure: whether the metrics are computed; by default where rows have classes and there are at most a billion
             pairs. `lab evaluate` does it later.
         name, runs: of the run, by default that of the file; and its folder, by default `lab.runs.default_root()`.
@@ -106,9 +108,8 @@ def from_embeddings(
     file = Path(vectors) if isinstance(vectors, str | Path) else None
     base = Path(root) if root is not None else file.parent if file else Path()
     compared = open_run(like, runs) if isinstance(like, Path | str) else like
-    brought = brought_of(table, row_facts, base, compared, with_root=root is not None)
-    if contents is not None:
-        brought = replace(brought, contents=_checked_contents(contents, table.shape[0]))
+    digests = None if contents is None else _checked_contents(contents, table.shape[0])
+    brought = brought_of(table, row_facts, base, compared, with_root=root is not None, contents=digests)
     stem = file.stem if file else "imported"
     root = default_root(runs)
     words = described.in_words(row_facts, brought.images, brought.like.name if brought.like else "")
@@ -123,20 +124,25 @@ def from_embeddings(
 
 
 def brought_of(
-    table: Any, row_facts: dict[str, Any], base: Path, like: Run | None, *, with_root: bool = False
-) -> Brought:
+    table: Any, row_facts: dict[str, Any], base: Path, like: Run | None, *, with_root: bool = False,
+    contents: np.ndarray | None = None,
+) -> Brought:  # fmt: skip
     """Return what a run is made of: rows with images of their own, or with those of another run.
 
     Args:
         table: vectors [n d]. row_facts: label, image, key, split, ..., a value for each row or None, and `metadata`.
         base: what paths of pictures are relative to. with_root: whether keys are pictures below it.
+        contents: int64 [n], a digest of the picture of each row; by default the picture files are read for it.
 
     Raises:
         ValueError: what is known of the rows cannot be used; names the row.
     """
-    if like is not None:
-        return _like(table, row_facts, base, like)
-    return _described(table, row_facts, base, with_root)
+    if like is None:
+        return _described(table, row_facts, base, with_root, contents)
+    brought = _like(table, row_facts, base, like)
+    if contents is not None:
+        brought = replace(brought, contents=_of_images(brought, contents))
+    return brought
 
 
 def _sorted_out(
@@ -165,12 +171,19 @@ def _sorted_out(
     return as_rows(source.vectors), row_facts
 
 
-def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: bool) -> Brought:
+def _described(
+    table: Any, row_facts: dict[str, Any], base: Path, with_root: bool, contents: np.ndarray | None
+) -> Brought:
     """Rows with images of their own."""
-    from lab.data.images.listing import listed_as
+    from lab.data.images.listing import file_digests, listed_as
 
     keys, folder, count = row_facts.get("key"), None, table.shape[0]
     pictured = row_facts.get("image", keys if with_root else None)
+    if with_root and pictured is None:
+        raise ValueError(
+            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
+            "paths as keys or images (--key, --image), or leave the folder out."
+        )
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, count)
     columns: dict[str, Any] = {
@@ -184,7 +197,19 @@ def _described(table: Any, row_facts: dict[str, Any], base: Path, with_root: boo
     knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
         knobs["named"] = True  # names that look like row numbers are names all the same; see `lab.runs.joined`
-    return Brought(table, listed_as(folder, records, knobs), parts, parts)
+    images = listed_as(folder, records, knobs)
+    if contents is None:
+        contents = file_digests(images)
+    return Brought(table, images, parts, parts, contents)
+
+
+def _of_images(brought: Brought, of_rows: np.ndarray) -> np.ndarray:
+    """Digests of the pictures of rows, int64 [n], as those of images, int64 [m]; 0 for an image without a row."""
+    contents = np.zeros(len(brought.images), np.int64)
+    for split, parts in brought.rows.items():
+        for part, rows in parts.items():
+            contents[brought.items[split][part]] = of_rows[rows]
+    return contents
 
 
 def digest_of(folder: Path | None, records: ImageRecords) -> str:
@@ -236,7 +261,7 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
             f"The rows are not the images of run {like.name}: none of its embedded splits ({', '.join(like.splits)}) "
             f"is there as a whole; its images have keys such as {images.keys[0]!r}."
         )
-    return Brought(table, images, rows, stored, like)
+    return Brought(table, images, rows, stored, recorded_contents(like, len(images)), like)
 
 
 def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run, stored: Mapping[str, Any]) -> Brought:
@@ -248,7 +273,8 @@ def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run, stored
             " images; give one for each in the order of its stored embeddings, or say by keys which image each row is."
         )
     rows = np.split(np.arange(table.shape[0]), ends[:-1])
-    return Brought(table, images, {name: dict(zip(stored[name], rows, strict=True))}, stored, like)
+    rows_of_parts = {name: dict(zip(stored[name], rows, strict=True))}
+    return Brought(table, images, rows_of_parts, stored, recorded_contents(like, len(images)), like)
 
 
 def outside_config(
@@ -301,8 +327,7 @@ def _write(brought: Brought, words: str, config: RunConfig, normalise: bool | No
                 values[f"{part}.vectors"] = checked_rows(brought.vectors, rows, normalise)
                 values[f"{part}.labels"], values[f"{part}.items"] = brought.images.labels[items], items
             about = {"checkpoint": OUTSIDE, "step": 0, "evaluation": config.evaluation.as_dict()}
-            if brought.contents is not None:
-                about |= _add_contents(values, brought, split, config, name)
+            about |= add_pictures(values, brought.images, brought.contents, config, name)
             arrays.write(folder / "embeddings" / f"{split}.safetensors", values, about)
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
         made = f"{count:,} vectors of {width} numbers of {_classes_of(brought)}, made elsewhere"
@@ -322,19 +347,24 @@ def _checked_contents(contents: Sequence[int], count: int) -> np.ndarray:
     return digests.astype(np.int64)
 
 
-def _add_contents(values: dict[str, Any], brought: Brought, split: str, config: RunConfig, name: str) -> dict[str, Any]:
-    """Add to the arrays of a split which pictures they are of; return what its header says of that."""
+def add_pictures(
+    values: dict[str, Any], images: ImageSet, contents: np.ndarray, config: RunConfig, name: str
+) -> dict[str, Any]:
+    """Add to the arrays of a split which pictures they are of; return what its header says of that.
+
+    Args:
+        values: vectors, labels and items of the queries, and of the gallery where there is one.
+        contents: int64 [m], of all images. config, name: of the run.
+    """
     from lab.runs import joined
 
-    assert brought.contents is not None
-    contents = np.zeros(len(brought.images), np.int64)
     parts = {}
-    for part, rows in brought.rows[split].items():
-        items = values[f"{part}.items"]
-        contents[items] = brought.contents[rows]
-        parts[part] = EmbeddingSet(values[f"{part}.vectors"], values[f"{part}.labels"], items)
-    values |= joined.columns(brought.images, parts, contents)
-    place = joined.place_of(brought.images, config)
+    for part in joined.PARTS:
+        if f"{part}.items" in values:
+            columns = (values[f"{part}.{column}"] for column in ("vectors", "labels", "items"))
+            parts[part] = EmbeddingSet(*columns)
+    values |= joined.columns(images, parts, contents)
+    place = joined.place_of(images, config)
     return {"place": place, "images": joined.recorded(name, values, place).digest}
 
 

@@ -25,7 +25,7 @@ from lab.core.installed.environment import versions
 from lab.core.results import parts_of
 from lab.integrations.importing import described
 from lab.integrations.importing.described import as_rows, checked_rows
-from lab.integrations.importing.run import PAIRS, brought_of, has_match, outside_config
+from lab.integrations.importing.run import PAIRS, add_pictures, brought_of, has_match, outside_config
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.store import check_name, default_root, free_name, open_run
@@ -61,6 +61,7 @@ class Recorder:
         self._writer = Writer(run)
         self._writer.claim()
         self._images: Any = None
+        self._contents: Any = None  # digests of the pictures of all images
         self.step = 0
         self._writer.status(RUNNING, phase="training", sentence="", step=0)
 
@@ -141,7 +142,9 @@ class Recorder:
         about = {"checkpoint": OUTSIDE, "step": step, "evaluation": evaluation}
         for old in (self.run.path / "scores").glob(f"{self.split}.*"):
             old.unlink()  # they are of other embeddings
-        self._writer.arrays("embeddings", self.split, {f"query.{name}": value for name, value in kept.items()}, about)
+        stored = {f"query.{name}": value for name, value in kept.items()}
+        about |= add_pictures(stored, self._images, self._contents, self.run.config, self.run.name)
+        self._writer.arrays("embeddings", self.split, stored, about)
         judged = has_match(kept["labels"])
         if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
             from lab.runs.evaluate import evaluate_run  # torch and what it loads, for those who measure
@@ -176,7 +179,7 @@ class Recorder:
         self._items[order] = np.asarray(parts["query"], np.int64)
         if self._like is not None and labels is not None:
             _check_classes(labels, brought.images, self._items, self._like.name)
-        self._images = brought.images
+        self._images, self._contents = brought.images, brought.contents
         config = self.run.config
         data = brought.images.knobs.model_dump() if self._like is None else self._like.config.data.as_dict()
         self.run.write_config(outside_config(data, config.encoder.values, config.method, config.seed))

@@ -6,6 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -40,13 +41,15 @@ class Visitor:
     def __enter__(self) -> Self:
         headers = {"Cookie": self.cookie}
         address = f"ws://{self.server.name}/_stcore/stream"
-        self._line = connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None)
+        self._opened = ExitStack()
+        line = connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None)
+        self._line = self._opened.enter_context(line)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._line.close()
+        self._opened.close()
 
-    def open(self, page: str, **address: str) -> Self:
+    def open(self, page: str, /, **address: str) -> Self:
         """Go to a page, as a link does."""
         self.page, self.query = page, urlencode(address)
         self.answers.clear()
@@ -71,7 +74,11 @@ class Visitor:
 
     def send(self, **message: Any) -> None:
         """Send any message of the protocol."""
-        self._line.send(BackMsg(**message).SerializeToString())
+        self.send_bytes(BackMsg(**message).SerializeToString())
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send what may be no message at all."""
+        self._line.send(data)
 
     def find(self, kind: str, label: str = "") -> Any:
         """The description of the first drawn widget of this kind and label; None where there is none."""

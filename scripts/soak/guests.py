@@ -189,11 +189,12 @@ class Guest:
         mark, home = self.marker, str(self.scene.home)
         return self.chance.choice([
             f"../../{mark}", f"/etc/passwd{mark}", "/etc/passwd", home, f"{home}/.ssh/{mark}", f"file:///{mark}",
-            f"http://127.0.0.1:9/{mark}", f"s3://{mark}/x", f"<script>alert('{mark}')</script>", f"{mark}:main", "os:abort",
+            f"http://127.0.0.1:9/{mark}", f"s3://{mark}/x", f"<script>alert('{mark}')</script>", f"{mark}:main",
             f"**{mark}** [x](http://x)", f"$(touch {mark})", f"`touch {mark}`; rm -rf .", f"'; DROP TABLE {mark}; --",
             f"{{{{{mark}}}}}", f"%s%n{mark}", f"{mark}.pt2", f"\u202e{mark}\x1b[31m", mark * 40, f"{mark}\x00", "-1",
             "NaN", "9" * 400, "", "first", "second", "working", "waiting", "yes", "test", "0", "1", f"r@1>{mark}", "[]",
-            f"[link](javascript:{mark})", f"con/{mark}", f"~/{mark}", f"\\\\host\\{mark}", "runs.gift.evil:go", "💥" * 50,
+            f"[link](javascript:{mark})", f"con/{mark}", f"~/{mark}", f"\\\\host\\{mark}", "runs.gift.evil:go",
+            "os:abort", "💥" * 50,
         ])  # fmt: skip
 
     def press(self, tab: Visitor) -> None:
@@ -252,8 +253,8 @@ class Guest:
         return chance.choice([
             {"section": word, "id": number}, {"id": number}, {"ids": [0, number, word], "count": 3}, {"log": [entry]},
             {"log": [{}]}, {"log": word}, {"box": [0, 0, 1, 1]}, {"box": [number] * 4}, {"box": word}, {"words": word},
-            {"values": {word: number}, "count": number}, {"values": [], "count": 1}, {"threshold": number}, {"at": word},
-            {}, [], word, number, {"row": number, "column": number}, {"keys": [word]},
+            {"values": {word: number}, "count": number}, {"values": [], "count": 1}, {"at": word},
+            {"threshold": number}, {}, [], word, number, {"row": number, "column": number}, {"keys": [word]},
         ])  # fmt: skip
 
     def bring(self, tab: Visitor) -> None:
@@ -297,10 +298,10 @@ class Guest:
         """Ask for what no page leads to, by every method."""
         word = quote(self.word(), safe="/.%")
         run = base64.urlsafe_b64encode(self.chance.choice(["first", "../home", self.word()]).encode()).decode()
-        deep = "..%2f" * 6
+        deep, item = "..%2f" * 6, self.chance.choice(["0", "-1", "nan", "9" * 30])
         path = self.chance.choice([
-            f"/media/{deep}etc/passwd", f"/rankscope/pictures/{run}/1.0/{self.chance.choice(['0', '-1', 'nan', '9' * 30])}",
-            f"/rankscope/columns/{word}.f4", f"/rankscope/code/x/{deep}app%2faccess.py", f"/rankscope/playground/{word}",
+            f"/media/{deep}etc/passwd", f"/rankscope/pictures/{run}/1.0/{item}", f"/rankscope/columns/{word}.f4",
+            f"/rankscope/code/x/{deep}app%2faccess.py", f"/rankscope/playground/{word}",
             f"/_stcore/upload_file/{uuid.uuid4()}/{uuid.uuid4()}", "/_stcore/metrics", "/_stcore/host-config",
             f"/app/static/{deep}etc/passwd", f"/component/x/{deep}etc/passwd", f"/static/{deep}etc/passwd", f"/{word}",
             f"/_stcore/bidi-components/{deep}etc/passwd", f"/_stcore/script-health-check/{word}", f"/?token={word}",
@@ -326,7 +327,7 @@ class Guest:
             lambda: tab.send(
                 rerun_script={"page_name": self.word(), "query_string": "&&=;%", "fragment_id": self.word()}
             ),
-            lambda: tab._line.send(self.marker.encode() + bytes(100)),
+            lambda: tab.send_bytes(self.marker.encode() + bytes(100)),
             lambda: tab.answers.update({name: odd}),
         ]
         at = self.chance.randrange(len(messages))
@@ -436,12 +437,9 @@ def judge(scene: Scene, record: Record, owner: Owner) -> str:
             record.fail(f"{name}: {found.file} {found.sentence}")
     _search_disk(scene, record)
     log = scene.server.log()
-    if "Traceback" in log:
-        for block in log.split("Traceback (most recent call last):")[1:]:
-            last = next(
-                (line for line in block.splitlines() if re.match(r"\w[\w.]*(Error|Exception|Interrupt)", line)), ""
-            )
-            record.fail(f"the log has a traceback: {last[:200]}", block)
+    for block in log.split("Traceback (most recent call last)")[1:]:
+        last = next(filter(re.compile(r"\w[\w.]*(Error|Exception|Interrupt)").match, block.splitlines()), "")
+        record.fail(f"the log has a traceback: {last[:200]}", block)
     memory = psutil.Process(scene.server.process.pid).memory_info().rss
     ordered = sorted(record.seconds)
     slow = ordered[int(0.95 * len(ordered))] if ordered else 0.0

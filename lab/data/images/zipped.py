@@ -50,7 +50,7 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
     """
     files = [one for one in archive.infolist() if not one.is_dir()]
     images = [one for one in files if _is_image(archive, one, left_out)]
-    if not any(has_signature(_head(archive, one)) for one in images):  # all of them only have the name of an image
+    if images and not any(has_signature(_head(archive, one)) for one in images):  # they only have the names of images
         left_out[NO_IMAGE] += [one.filename for one in images]
         images = []
     if not images:

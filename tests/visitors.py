@@ -31,7 +31,7 @@ class Visitor:
     def __init__(self, server: Server, cookie: str, hear: Callable[[bytes], object] = len):
         """hear: called with every message and every answer that the server sends."""
         self.server, self.cookie, self.hear = server, cookie, hear
-        self.session, self.page, self.query = "", "", ""
+        self.session, self.page, self.query, self.place = "", "", "", ""
         self.widgets: dict[str, tuple[str, Any]] = {}
         self.answers: dict[str, WidgetState] = {}
         self.words: list[str] = []
@@ -51,7 +51,7 @@ class Visitor:
 
     def open(self, page: str, /, **address: str) -> Self:
         """Go to a page, as a link does."""
-        self.page, self.query = page, urlencode(address)
+        self.page, self.query, self.place = page, urlencode(address), ""
         self.answers.clear()
         return self.run()
 
@@ -64,7 +64,8 @@ class Visitor:
     def run(self) -> Self:
         """Draw the page with the answers so far; a press of a button counts once."""
         known = [state for name, state in self.answers.items() if name in self.widgets or name.startswith("$$")]
-        asked = {"page_name": self.page, "query_string": self.query, "widget_states": {"widgets": known}}
+        asked = {"query_string": self.query, "widget_states": {"widgets": known}}
+        asked |= {"page_script_hash": self.place} if self.place else {"page_name": self.page}
         self.send(rerun_script=asked)
         for state in known:
             if "trigger" in (state.WhichOneof("value") or ""):
@@ -125,6 +126,8 @@ class Visitor:
                 begun, self.session = True, message.new_session.initialize.session_id
                 self.received, self.words, self.errors = [data], [], []
                 self.widgets.clear()
+            elif kind == "navigation":
+                self.place = message.navigation.page_script_hash
             elif kind == "page_info_changed":
                 self.query = message.page_info_changed.query_string
             elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":

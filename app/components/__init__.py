@@ -22,8 +22,8 @@ def told(key: str, event: str, **kinds: type) -> dict[str, Any]:
     Raises:
         ValueError: the report has another form. No page of the dashboard sends such a one, but a visitor's program may.
     """
-    found = st.session_state[key].get(event)
-    return checked(found, **kinds)
+    state = st.session_state.get(key)  # Streamlit drops it while another page takes the place of this one
+    return checked(state.get(event) if state else None, **kinds)
 
 
 def checked(found: Any, **kinds: type) -> dict[str, Any]:

@@ -265,6 +265,17 @@ def refusals(show: Callable[[str], object] | None = None) -> Iterator[None]:
         say_error(error) if show is None else show(as_text(explain(error)))
 
 
+def refusing(act: Callable[..., object]) -> Callable[..., None]:
+    """Have what a click calls (`on_click`) say in a short message what the library or the system refuses."""
+
+    @functools.wraps(act)
+    def clicked(*given: Any) -> None:
+        with refusals(st.toast):
+            act(*given)
+
+    return clicked
+
+
 def offer(label: str, data: Any, file: str, kind: str = "text/csv", icon: str = "download", **look: Any) -> None:
     """A download that draws nothing anew. data: or what makes it when somebody clicks. look: as in `few`."""
     st.download_button(label, data, file, kind, icon=f":material/{icon}:", on_click="ignore", **look)

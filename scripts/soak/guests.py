@@ -26,6 +26,7 @@ import uuid
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -476,10 +477,12 @@ def judge(scene: Scene, record: Record, owner: Owner) -> str:
 def _search_disk(scene: Scene, record: Record) -> None:
     """Nothing that a guest has brought or typed lies on the disk, in a file or as its name."""
     for path in scene.folder.rglob("*"):
-        for marker in scene.markers:
-            inside = path.is_file() and path != scene.server.log_file and marker.encode() in path.read_bytes()
-            if inside or marker in path.name:
-                record.fail(f"a guest has written {path.relative_to(scene.folder)}")
+        content = b""
+        if path.is_file() and path != scene.server.log_file:
+            with suppress(FileNotFoundError):  # the training goes on
+                content = path.read_bytes()
+        if any(marker in path.name or marker.encode() in content for marker in scene.markers):
+            record.fail(f"a guest has written {path.relative_to(scene.folder)}")
 
 
 def campaign(scene: Scene, seconds: float, seed: int) -> tuple[Record, str]:

@@ -8,7 +8,7 @@ import pytest
 from test_map_page import true_neighbours as nearest
 
 import lab.runs
-from app.results import run_choice
+from app.results import cache, run_choice
 from lab.runs.building.batches import frame
 
 
@@ -72,6 +72,7 @@ def test_a_moment_that_the_training_has_removed_meanwhile_is_said(runs, open_pag
     run, view = lab.runs.open(runs / "recall"), run_choice.view
     before = view(run)
     run.frames()[5].unlink()
+    cache.collection.clear()
     monkeypatch.setattr(run_choice, "view", lambda one: before if one.name == "recall" else view(one))
     page = open_page(name, run="recall", split="validation", step="5")
     assert not page.test.exception and "did not expect" not in page.words()

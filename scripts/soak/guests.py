@@ -202,6 +202,10 @@ class Guest:
         """Answer some widgets, those that are disabled too, and at times one that only the owner's page has drawn."""
         drawn = list(tab.widgets.items())
         chosen = self.chance.sample(drawn, min(len(drawn), self.chance.randrange(1, 7)))
+        if self.chance.random() < 0.5:  # what a form needs: all that can be typed, and one button
+            buttons = [one for one in drawn if one[1][0] == "button"]
+            chosen = [one for one in drawn if one[1][0] in ("text_input", "text_area")]
+            chosen += self.chance.sample(buttons, min(len(buttons), 1))
         states = [state for name, (kind, one) in chosen if (state := self.state(name, kind, one)) is not None]
         if self.buttons and self.chance.random() < 0.2:
             states.append(WidgetState(id=self.chance.choice(sorted(self.buttons)), trigger_value=True))

@@ -18,6 +18,8 @@ from lab.data.images.reading import EXTENSIONS, HEAD, has_signature, is_heic
 MOST_BYTES, MOST_IMAGES = 4 * GB, 200_000
 """What may be unpacked of one file."""
 
+OUTSIDE = "file whose path leads out of the ZIP", "files whose paths lead out of the ZIP"
+
 
 def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     """Unpack the images of a ZIP into a new folder; which folder holds the classes, and what was left out, in words.
@@ -88,7 +90,10 @@ def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Pa
 def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftOut) -> bool:
     """Whether a member is an image by its first bytes or its name, and leads nowhere else; says why it is not."""
     path = PurePosixPath(member.filename)
-    if path.is_absolute() or any(is_hidden(part) for part in path.parts):
+    if path.is_absolute() or ".." in path.parts:
+        left_out[OUTSIDE].append(member.filename)
+        return False
+    if any(is_hidden(part) for part in path.parts):
         left_out[HIDDEN].append(member.filename)
         return False
     head = _head(archive, member)

@@ -112,7 +112,7 @@ def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megab
 BAD = {
     "too large when unpacked": (lambda path: claiming(path, 5 * 2**30, picture()), "holds 1 image of 5.37 GB; at most"),
     "larger than it says": (lambda path: claiming(path, 100, picture()[:64] + bytes(50 * MEGABYTE)), "Bad CRC-32"),
-    "outside": (lambda path: packed(path, ("../../out.png", picture()), ("/tmp/out.png", picture())), "lead out of the ZIP"),
+    "outside": (lambda path: packed(path, ("../../out.png", picture()), ("/tmp/out.png", picture())), "lead out of"),
     "no image": (lambda path: packed(path, ("cats/notes.txt", b"miaow")), "1 file that is no image is left out"),
     "a text that is called an image": (
         lambda path: packed(path, ("cats/1.png", b"miaow"), ("dogs/2.png", b"wuff")),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import http.client
 import os
 import secrets
 import signal
@@ -14,6 +16,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 PATIENCE = 300
 """Seconds that a busy machine is given to start one, and to end one."""
@@ -71,3 +74,35 @@ class Dashboard:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+class Server(Dashboard):
+    """`ask` sends one request and gives the answer, its body read."""
+
+    @property
+    def name(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def ask(self, path, method="GET", body=None, **headers):
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        line.putrequest(method, path, skip_host=True)
+        body = body or b""
+        for name, value in ({"Host": self.name, "Content-Length": str(len(body))} | headers).items():
+            line.putheader(name, value)
+        line.endheaders(body)
+        answer = line.getresponse()
+        answer.words = b"" if answer.status == 101 else answer.read()
+        line.close()
+        return answer
+
+    def handshake(self, **headers) -> int:
+        """The answer to the start of a websocket: 101 where it is let in."""
+        key = base64.b64encode(os.urandom(16)).decode()
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        return self.ask("/_stcore/stream", **upgrade, Sec_WebSocket_Key=key, **headers).status
+
+    def cookie(self, token: str = "") -> str:
+        """The cookie that a token is exchanged for, by default that of the owner."""
+        answer = self.ask(f"/?token={quote(token or self.token, safe='')}")
+        return answer.getheader("Set-Cookie").partition(";")[0]

@@ -92,8 +92,8 @@ def matrix(
     """
 
     def picked() -> None:
-        cell = told(key, "picked")
-        if max(cell["row"], cell["column"]) < len(names):  # a click may be of the matrix before
+        cell = told(key, "picked", row=int, column=int)
+        if all(0 <= cell[place] < len(names) for place in ("row", "column")):  # a click may be of the matrix before
             on_pick(cell["row"], cell["column"])
 
     data = {"names": names, "counts": counts, "looked": looked, **words}
@@ -112,7 +112,7 @@ def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float
     """
 
     def moved() -> None:
-        value = told(key, "moved")["value"]
+        value = told(key, "moved", value=float)["value"]
         if value in thresholds:  # a line that was dragged may be of the drawing before
             on_move(float(value))
 

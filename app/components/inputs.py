@@ -9,7 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 import lab
-from app.components import component, told
+from app.components import component, guarding, told
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, as shares of the picture's width and height."""
@@ -25,7 +25,7 @@ def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Bo
     """
 
     def drawn() -> None:
-        if box := checked(told(key, "drawn")["box"]):
+        if box := checked(told(key, "drawn", box=list)["box"]):
             on_crop(box)
 
     component("crop")(key=key, data={"src": src, "alt": alt, "box": box, "smallest": SMALLEST}, on_drawn_change=drawn)
@@ -33,7 +33,7 @@ def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Bo
 
 def checked(box: Sequence[float]) -> Box | None:
     """A rectangle as a browser or an address told it, rounded to thousandths; None for what is none."""
-    if len(box) != 4 or not all(0 <= one <= 1 for one in box):
+    if len(box) != 4 or not all(isinstance(one, int | float) and 0 <= one <= 1 for one in box):
         return None
     left, top, right, bottom = (round(float(one), 3) for one in box)
     return (left, top, right, bottom) if min(right - left, bottom - top) >= SMALLEST - 0.002 else None
@@ -51,13 +51,14 @@ def _draggable(name: str) -> Callable[..., Any]:
     if MARK not in drawing:
         raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
     parts = "".join(f'<div class="{part}"></div>' for part in ("knobs", "picture", "words", "code"))
-    return st.components.v2.component(
+    made = st.components.v2.component(
         f"rankscope_drag_{name}",
         html=f'<div class="drag">{parts}</div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
         js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),
         isolate_styles=name != "live",  # plotly's styles are the page's
     )
+    return guarding(made)
 
 
 def drag(
@@ -73,8 +74,9 @@ def drag(
     """
 
     def moved() -> None:
-        st.session_state[f"{key} count"] = told(key, "moved")["count"]
-        on_move(told(key, "moved")["values"])
+        report = told(key, "moved", count=int, values=dict)
+        st.session_state[f"{key} count"] = report["count"]
+        on_move(report["values"])
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)

@@ -146,7 +146,7 @@ def collection(name: str, split: str, stamp: float, step: int | None = None, wri
     """One split of a run, or its stored validation of a step, ready to be searched. written: changes when that does."""
     run = lab.runs.open(run_path(name))
     if step is not None:
-        moment, device = frame(run.frames()[step]), device_or_cpu(run.config.training.knobs.device)
+        moment, device = frame(run.frame(step)), device_or_cpu(run.config.training.knobs.device)
         return Collection(images(name, stamp), moment, moment, run.config.similarity, device=device)
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query

@@ -1,6 +1,7 @@
 """The folder of runs: what is in it, what cannot be read, and which run and split a page is about."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -177,8 +178,11 @@ def view(run: Run) -> RunView:
     """What the pages that look at embeddings need to know of a run."""
     stored = {p.stem: p.stat().st_mtime for p in (run.path / "embeddings").glob("[!.]*.safetensors")}
     splits = tuple(split for split in SPLITS if split in stored)
-    moments = tuple((step, path.stat().st_mtime) for step, path in run.frames().items())
-    return RunView(run.name, max(stored.values(), default=0.0), splits, summary(described(run)), moments)
+    moments = []
+    for step, path in run.frames().items():
+        with suppress(FileNotFoundError):  # a training at work removes some of them
+            moments.append((step, path.stat().st_mtime))
+    return RunView(run.name, max(stored.values(), default=0.0), splits, summary(described(run)), tuple(moments))
 
 
 def summary(config: dict[str, Any]) -> str:

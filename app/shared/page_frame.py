@@ -136,9 +136,11 @@ def choice(label: str, options: Options, *, key: str, initial: Any = None, link:
     """One of a few, as a row of buttons; always one is chosen, and it stays chosen on other pages. initial: the first
     one if it is not given. link, look: as in `few`."""
     known = _options(options, look)
-    keep(key, initial if initial in known else known[0], known, link=link)
+    first = initial if initial in known else known[0]
+    keep(key, first, known, link=link)
     look = {"width": "stretch", **look}
-    return st.segmented_control(label, known, key=key, required=True, persist_state="session", **look)
+    chosen = st.segmented_control(label, known, key=key, required=True, persist_state="session", **look)
+    return first if chosen is None else chosen  # what no browser sends may have left none chosen
 
 
 def select(label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **look: Any) -> Any:
@@ -263,6 +265,17 @@ def refusals(show: Callable[[str], object] | None = None) -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         say_error(error) if show is None else show(as_text(explain(error)))
+
+
+def refusing(act: Callable[..., object]) -> Callable[..., None]:
+    """Have what a click calls (`on_click`) say in a short message what the library or the system refuses."""
+
+    @functools.wraps(act)
+    def clicked(*given: Any) -> None:
+        with refusals(st.toast):
+            act(*given)
+
+    return clicked
 
 
 def offer(label: str, data: Any, file: str, kind: str = "text/csv", icon: str = "download", **look: Any) -> None:

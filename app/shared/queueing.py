@@ -34,13 +34,12 @@ def say_standing() -> None:
         return
 
     def go_on() -> None:
-        with page_frame.refusals(st.toast):
-            waiting.pause(False)
-            waiting.ensure_worker()
+        waiting.pause(False)
+        waiting.ensure_worker()
 
     st.warning(page_frame.as_text(sentence))
     label = "Continue the queue" if waiting.paused else "Restart the queue"
-    st.button(label, key="restart the queue", icon=":material/play_arrow:", on_click=go_on)
+    st.button(label, key="restart the queue", icon=":material/play_arrow:", on_click=page_frame.refusing(go_on))
 
 
 def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
@@ -151,8 +150,8 @@ def progress_words(status: dict[str, Any]) -> str:
 def ask_to_stop(name: str) -> None:
     """Stop a run, once a session."""
     if not is_stopping(name):
-        st.session_state["to stop"] = {*st.session_state.get("to stop", ()), name}
         stop(name)
+        st.session_state["to stop"] = {*st.session_state.get("to stop", ()), name}
 
 
 def is_stopping(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -103,8 +104,15 @@ class Map:
     quality: dict[str, np.ndarray]
 
     def at(self, step: int) -> tuple[np.ndarray, dict[str, float]]:
-        """Places [n 2] and quality at one step."""
-        moment = int(np.flatnonzero(self.steps == step)[0])
+        """Places [n 2] and quality at one step.
+
+        Raises:
+            ValueError: the map was laid out without it.
+        """
+        found = np.flatnonzero(self.steps == step)
+        if not len(found):
+            raise ValueError(f"This map was laid out without step {step:,}; choose another step, or reload the page.")
+        moment = int(found[0])
         return self.flat[moment], {name: float(values[moment]) for name, values in self.quality.items()}
 
 
@@ -119,7 +127,7 @@ def sheet(run: Run, split: str, step: int | None = None, known: Sequence[Embeddi
     """
     config = run.config_of(split)
     if step is not None:
-        whole = known[0] if known else frame(run.frames()[step])
+        whole = known[0] if known else frame(run.frame(step))
     else:
         query, gallery = known or (run.embeddings(split), run.embeddings(split, "gallery"))
         whole = query if gallery is None or gallery is query else _joined(gallery, query)
@@ -233,5 +241,8 @@ def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:
     """The vectors [n d] that a map of a split, or of the validations over time, is drawn from, and their steps."""
     if split != OVER_TIME:
         return [sheet(run, split).on_map.vectors], [-1]
-    steps = list(run.frames())
-    return [sheet(run, "validation", step).on_map.vectors for step in steps], steps
+    found = {}
+    for step in run.frames():
+        with suppress(ValueError, FileNotFoundError):  # a training at work has removed this one meanwhile
+            found[step] = sheet(run, "validation", step).on_map.vectors
+    return list(found.values()), list(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -201,7 +202,10 @@ def gaps(run: Run) -> dict[str, StepValues]:
     """What is measured of the decomposability gap, in words, to steps and values, over the stored validations."""
     curves: dict[str, StepValues] = {}
     for step, path in run.frames().items():
-        for name, value in _gap(path, path.stat().st_mtime, run.config.similarity).items():
+        measured = {}
+        with suppress(FileNotFoundError):  # a training at work removes some of them
+            measured = _gap(path, path.stat().st_mtime, run.config.similarity)
+        for name, value in measured.items():
             steps, values = curves.setdefault(GAP_WORDS.get(name, name), ([], []))
             steps.append(step)
             values.append(value)

@@ -476,6 +476,19 @@ class Run:
         """Step to the file of the validation embeddings of that step; read one with `lab.core.arrays`."""
         return numbered(self.path / "frames")
 
+    def frame(self, step: int) -> Path:
+        """Return the file of the validation embeddings of one step.
+
+        Raises:
+            ValueError: there is none; a training at work removes some of them while it goes on.
+        """
+        if (path := self.frames().get(step)) is not None:
+            return path
+        raise ValueError(
+            f"Run {self.name} holds no embeddings of step {step:,}: a training keeps only some of its steps. Choose "
+            "another step."
+        )
+
     @property
     def failure(self) -> Path | None:
         """The batch at which training stopped, or None; read it with `lab.core.arrays`."""

@@ -19,6 +19,7 @@ TRIALS: dict[str, list[tuple[str, ...]]] = {
     "ranks": [(*PYTEST, "tests/training")],
     "files": [("damaged_files.py", "--trials", "5000")],
     "inputs": [("bad_inputs.py", "--trials", "1000")],
+    "guests": [("guests.py", "--seconds", "300")],
     "lessons": [(*PYTEST, "tests/notebooks", "tests/adaptation", "tests/cli/test_classroom.py")],
     "recipes": [(*PYTEST, "tests/papers")],
     "site": [(*PYTEST, "tests/site", "tests/browser")],

@@ -69,7 +69,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="soak-"))
-        self.config = RunConfig.of(_configuration(_pictures(self.folder / "pictures")))
+        self.config = RunConfig.of(configuration(pictures(self.folder / "pictures")))
         self.whole = self.run("whole")
         assert in_child(lambda: train(self.whole)) == 0
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -248,7 +248,7 @@ def _digest(value: object) -> str:
     return state.hexdigest()
 
 
-def _pictures(root: Path) -> Path:
+def pictures(root: Path) -> Path:
     """16 classes of 4 images; a class is a colour and the place of a square."""
     draw = np.random.default_rng(0)
     for c in range(16):
@@ -263,7 +263,7 @@ def _pictures(root: Path) -> Path:
     return root
 
 
-def _configuration(pictures: Path) -> dict:
+def configuration(pictures: Path) -> dict:
     return {
         "data": {"name": "class_folders", "root": str(pictures), "validation": 0.5, "test": 0.25},
         "augmentation": {"size": 16},

@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import http.client
 import os
 import re
 import shutil
 import signal
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
 
 from app import access, uploads
-from tests.dashboards import Dashboard
+from tests.dashboards import Server
+from tests.visitors import Visitor
 
 TOKEN = "a token/for+tests"
 PAGE = {"Accept": "text/html"}
-
-
-class Server(Dashboard):
-    """`ask` sends one request and gives the answer, its body read."""
-
-    @property
-    def name(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    def ask(self, path, method="GET", body=None, **headers):
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
-        line.putrequest(method, path, skip_host=True)
-        body = body or b""
-        for name, value in ({"Host": self.name, "Content-Length": str(len(body))} | headers).items():
-            line.putheader(name, value)
-        line.endheaders(body)
-        answer = line.getresponse()
-        answer.words = b"" if answer.status == 101 else answer.read()
-        line.close()
-        return answer
-
-    def handshake(self, **headers) -> int:
-        """The answer to the start of a websocket: 101 where it is let in."""
-        key = base64.b64encode(os.urandom(16)).decode()
-        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
-        return self.ask("/_stcore/stream", **upgrade, Sec_WebSocket_Key=key, **headers).status
-
-    def cookie(self) -> str:
-        return self.ask("/?token=a%20token%2Ffor%2Btests").getheader("Set-Cookie").partition(";")[0]
 
 
 @pytest.fixture(scope="module")
@@ -143,35 +108,12 @@ def test_the_token_is_printed_once_and_is_nowhere_else(closed):
     assert log.count("token=a%20token%2Ffor%2Btests") == 1 and TOKEN not in log and "http://127.0.0.1" in log
 
 
-def _session(line) -> str:
-    line.send(BackMsg(rerun_script={}).SerializeToString())
-    while True:
-        message = ForwardMsg.FromString(line.recv(timeout=300))
-        if message.WhichOneof("type") == "new_session":
-            return message.new_session.initialize.session_id
-
-
 def test_a_session_cannot_fill_the_memory_with_uploads(closed):
     cookie = closed.cookie()
-    form = (
-        b'--x\r\nContent-Disposition: form-data; name="f"; filename="a.png"\r\n\r\n' + bytes(2**20) + b"\r\n--x--\r\n"
-    )
-    with connect(
-        f"ws://{closed.name}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
-    ) as line:
-        session = _session(line)
-        xsrf = closed.ask("/_stcore/health", Cookie=cookie).getheader("Set-Cookie")
-        key = re.search(r"_streamlit_xsrf=([^;]+)", xsrf or "")[1]
-        for _ in range(uploads.KEPT + 5):
-            answer = closed.ask(
-                f"/_stcore/upload_file/{session}/{uuid.uuid4()}",
-                "PUT",
-                form,
-                Cookie=f"{cookie}; _streamlit_xsrf={key}",
-                X_Xsrftoken=key,
-                Content_Type="multipart/form-data; boundary=x",
-            )
-            assert answer.status == 204, answer.words
+    with Visitor(closed, cookie) as visitor:
+        visitor.open("runs")
+        for at in range(uploads.KEPT + 5):
+            assert visitor.put(f"{at}.png", bytes(2**20))[1] == 204
         found = closed.ask("/_stcore/metrics", Cookie=cookie).words.decode()
         kept = re.search(r"cache_memory_bytes\{[^}]*UploadedFileManager[^}]*\} (\d+)", found)
         assert kept, found

@@ -61,3 +61,20 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
     other.test.button(key="up b").click().run()
     assert not other.test.exception and "is not in the queue" in " ".join(t.value for t in other.test.toast)
     assert Queue(no_runs).names == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "event", "value"),
+    [
+        ("grid", "grid", "chosen", {"ids": 3, "count": 1}),
+        ("grid", "grid", "chosen", {"ids": [[], {}, None, 10**30], "count": 1}),
+        ("browse", "results", "picked", {"id": "x"}),
+        ("browse", "results", "picked", [1]),
+        ("map", "map drawn", "picked", {}),
+        ("map", "map drawn", "lassoed", {"bits": 3}),
+    ],
+)
+def test_a_report_that_no_component_sends_is_a_sentence(runs, open_page, name, key, event, value):
+    page = open_page(name, run="recall", split="test").tell(key, event, value)
+    assert not page.test.exception and "did not expect" not in page.words()
+    assert isinstance(value.get("ids") if isinstance(value, dict) else None, list) or "reload the page" in page.words()

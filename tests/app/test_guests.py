@@ -7,10 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from test_access import PAGE, TOKEN, Server
-from websockets.sync.client import connect
+from test_access import TOKEN
 
 import lab.exporters
 import lab.launchers
@@ -24,6 +21,8 @@ from lab.maps.kept import Chart
 from lab.runs import management, marks, stop_request
 from lab.runs.process import Sent
 from tests.core.test_connections import opened
+from tests.dashboards import Server
+from tests.visitors import Visitor
 
 GUEST = "a token for guests"
 
@@ -76,14 +75,8 @@ def test_a_guest_changes_nothing(runs, guest, what):
 
 
 def _words(server: Server, cookie: str) -> str:
-    with connect(
-        f"ws://{server.name}/_stcore/stream", subprotocols=["streamlit"], additional_headers={"Cookie": cookie}
-    ) as line:
-        line.send(BackMsg(rerun_script={"page_name": "runs"}).SerializeToString())
-        words = b""
-        while (message := ForwardMsg.FromString(line.recv(timeout=300))).WhichOneof("type") != "script_finished":
-            words += message.SerializeToString()
-        return words.decode(errors="replace")
+    with Visitor(server, cookie) as visitor:
+        return b"".join(visitor.open("runs").received).decode(errors="replace")
 
 
 @pytest.fixture
@@ -100,8 +93,7 @@ def few(tmp_path, trained, monkeypatch):
 def test_a_guest_is_told_and_the_owner_is_not(few):
     server = few
     assert "For guests, who may look: http://127.0.0.1" in server.log()
-    guest = server.ask(f"/?token={GUEST.replace(' ', '%20')}", **PAGE).getheader("Set-Cookie").partition(";")[0]
-    owner = server.cookie()
+    guest, owner = server.cookie(GUEST), server.cookie()
     assert guest != owner and "You are a guest" in _words(server, guest)
     assert "You are a guest" not in _words(server, owner)
     both = f"{guest}; other={owner.partition('=')[2]}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 
+import pytest
 from test_map_page import true_neighbours as nearest
 
 import lab.runs
-from app.results import run_choice
+from app.results import cache, run_choice
 from lab.runs.building.batches import frame
 
 
@@ -63,6 +64,19 @@ def test_a_run_at_work_shows_its_newest_moment_until_the_slider_is_moved(runs, o
     assert "No runs yet" not in page.words()
     for name in ("inspect", "two_stage"):  # these are about evaluated runs
         assert "none with embeddings yet" in open_page(name).words()
+
+
+@pytest.mark.parametrize("name", ["browse", "map", "check"])
+def test_a_moment_that_the_training_has_removed_meanwhile_is_said(runs, open_page, monkeypatch, name):
+    """A training thins its moments out while it goes on, at times between a look at the folder and the reading."""
+    run, view = lab.runs.open(runs / "recall"), run_choice.view
+    before = view(run)
+    run.frames()[5].unlink()
+    cache.collection.clear()
+    monkeypatch.setattr(run_choice, "view", lambda one: before if one.name == "recall" else view(one))
+    page = open_page(name, run="recall", split="validation", step="5")
+    assert not page.test.exception and "did not expect" not in page.words()
+    assert "step 5" in page.words() and "hoose another step" in page.words(), page.words()
 
 
 def test_what_was_learnt_last_and_forgotten_again_can_be_asked(runs, open_page):

@@ -10,6 +10,7 @@ import pytest
 
 import lab.runs
 from app.shared import charts
+from lab.core import files
 from lab.core.files import read_json, write_json
 from lab.runs.folder import RUNNING
 from lab.runs.writer import Writer
@@ -81,6 +82,17 @@ def test_a_running_run_can_be_asked_to_stop(runs, open_page, monkeypatch):
     assert page.calm, page.words()
     next(b for b in page.test.button if b.label == "Stop").click().run()
     assert asked == ["recall"]
+
+
+def test_a_guest_who_presses_stop_reads_a_sentence(runs, open_page, monkeypatch):
+    writer = Writer(lab.runs.open(runs / "recall"))
+    writer.claim()
+    writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=200.0)
+    monkeypatch.setattr(files, "guest", lambda: True)
+    page = open_page("watch", watched="recall")
+    next(b for b in page.test.button if b.label == "Stop").click().run()
+    assert page.calm and "Guests may look" in page.test.toast[0].value
+    assert not any(b.label == "Kill now" for b in page.test.button), "nothing was stopped"
 
 
 def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatch):

@@ -52,7 +52,7 @@ def test_a_zip_in_a_zip_is_said(tmp_path):
 
 
 def test_a_damaged_picture_inside_leaves_nothing(tmp_path):
-    whole = bytearray(packed("a/1.png", "a/2.png", content=np.random.default_rng(0).bytes(5_000)).getvalue())
+    whole = bytearray(packed("a/1.png", "a/2.png", content=PNG[:16] + np.random.default_rng(0).bytes(5_000)).getvalue())
     whole[7_000] ^= 255
     with pytest.raises(ValueError, match="cannot be unpacked as a ZIP"):
         zipped.unpack(io.BytesIO(bytes(whole)), tmp_path / "deep" / "new")

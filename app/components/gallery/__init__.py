@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from app.components import component, told
+from app.components import checked, component, told, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,15 @@ class Judging:
 
     def hear(self, key: str, shown: Set[int]) -> None:
         """Read what the browser tells: everything that it does not know to be heard, each with its number."""
-        for entry in told(key, "told").get("log", ()):
+        for one in told(key, "told", log=list)["log"]:
+            entry = checked(one, n=int, does=str)
+            more = checked({"ids": entry.get("ids") or [], "label": entry.get("label") or ""}, ids=list, label=str)
             if entry["n"] > st.session_state.get(f"{key} told", 0):
                 st.session_state[f"{key} told"] = entry["n"]
-                ids = tuple(one for one in entry.get("ids") or () if one in shown)
-                if entry["at"] in shown:
+                ids = tuple(one for one in whole_numbers(more["ids"]) if one in shown)
+                for at in shown & set(whole_numbers([entry.get("at")])):
                     last = bool(entry.get("last"))
-                    self.on_tell(Told(entry["does"], ids, entry.get("label", ""), entry["at"], last))
+                    self.on_tell(Told(entry["does"], ids, more["label"], at, last))
 
 
 def gallery(
@@ -162,12 +164,14 @@ def gallery(
 
     def picked() -> None:
         if on_pick is not None:
-            on_pick(told(key, "picked")["section"], told(key, "picked")["id"])
+            card = told(key, "picked", section=str, id=int)
+            on_pick(card["section"], card["id"])
 
     def chosen() -> None:
         if on_select is not None:
-            st.session_state[f"{key} count"] = told(key, "chosen")["count"]
-            on_select([one for one in told(key, "chosen")["ids"] if one in shown])
+            report = told(key, "chosen", count=int, ids=list)
+            st.session_state[f"{key} count"] = report["count"]
+            on_select([one for one in whole_numbers(report["ids"]) if one in shown])
 
     data: dict[str, Any] = {"sections": [asdict(s) for s in sections], "stacked": stacked}
     data["query"] = asdict(query) if query else None

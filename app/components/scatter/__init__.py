@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from app import served
-from app.components import component, told
+from app.components import checked, component, told, whole_numbers
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
 """Shapes of the first categories; what comes after them shares the dot."""
@@ -125,9 +125,9 @@ def scatter(
         """They come as a list, or as one bit for each point where they are many."""
         report = told(key, "lassoed")
         if "ids" in report:
-            on_select(np.array(report["ids"], np.int64))
+            on_select(np.array(whole_numbers(checked(report, ids=list)["ids"]), np.int64))
             return
-        bits = np.frombuffer(base64.b64decode(report["bits"]), np.uint8)
+        bits = np.frombuffer(base64.b64decode(checked(report, bits=str)["bits"]), np.uint8)
         if len(bits) == -(-len(points.ids) // 8):  # else they are of the points before
             on_select(points.ids[np.unpackbits(bits, count=len(points.ids)).astype(bool)])
 
@@ -146,6 +146,8 @@ def scatter(
         "kept": dict(kept),
         **words,
     }
-    component("scatter")(
-        key=key, data=data, on_lassoed_change=lassoed, on_picked_change=lambda: on_pick(told(key, "picked")["id"])
-    )
+
+    def clicked() -> None:
+        on_pick(told(key, "picked", id=int)["id"])
+
+    component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)

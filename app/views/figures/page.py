@@ -198,7 +198,7 @@ def _watch(key: str, training: background.FigureTraining) -> None:
     """How far a training is, and a button to end it."""
     if not training.over:
         st.progress(training.progress, text=f"Training small networks, {training.progress:.0%}")
-        st.button("Stop", icon=":material/stop:", on_click=training.stop)
+        st.button("Stop", icon=":material/stop:", on_click=page_frame.refusing(training.stop))
     elif training.refused:
         st.info(page_frame.as_text(training.refused))
         if st.button("Train again", icon=":material/refresh:"):

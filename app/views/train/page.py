@@ -94,7 +94,7 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
             st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
             st.rerun()
         if preflight and busy:
-            st.button("Stop the check", on_click=preflight.stop)
+            st.button("Stop the check", on_click=page_frame.refusing(preflight.stop))
     if not go:
         return
     with page_frame.refusals():
@@ -183,12 +183,7 @@ def _waiting(queue: Queue, place: int, name: str, *, last: bool) -> None:
 
 def _button(label: str, key: str, change: Callable, *arguments: Any, **look: Any) -> None:
     """A button that changes the queue; a change that another tab was quicker with is told and no more."""
-
-    def clicked() -> None:
-        with page_frame.refusals(st.toast):
-            change(*arguments)
-
-    st.button(label, key=key, on_click=clicked, **look)
+    st.button(label, key=key, on_click=page_frame.refusing(change), args=arguments, **look)
 
 
 def _copy(queue: Queue, name: str) -> None:

@@ -269,6 +269,8 @@ def _unpack() -> None:
         return
     help = "One folder of images for each class. The images are unpacked beside the runs."
     upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help)
+    larger = f'unpack a larger file yourself, and open its folder with "{IMAGES[FOLDER]}"'
+    st.caption(f"A ZIP has at most {uploads.LARGEST:,} MB; {larger}.")
     if upload is None:
         return
     with page_frame.refusals(), st.spinner("Unpacking"), uploads.opened(upload) as file:

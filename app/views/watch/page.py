@@ -134,7 +134,7 @@ def _buttons(run: Run, state: str) -> None:
         help = "Finishes the current step, saves a checkpoint and ends the run"
         help = "Takes the run back before it begins" if run.written_state == QUEUED else help
         look: dict[str, Any] = {"icon": ":material/stop_circle:", "disabled": stopping, "help": help}
-        st.button("Stop", on_click=queueing.ask_to_stop, args=(run.name,), **look)
+        st.button("Stop", on_click=page_frame.refusing(queueing.ask_to_stop), args=(run.name,), **look)
         if stopping and not elsewhere:
             help = "Ends the process at once; the run can be resumed from its last checkpoint"
             if st.button("Kill now", icon=":material/dangerous:", help=help):

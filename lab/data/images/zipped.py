@@ -18,6 +18,8 @@ from lab.data.images.reading import EXTENSIONS, HEAD, has_signature, is_heic
 MOST_BYTES, MOST_IMAGES = 4 * GB, 200_000
 """What may be unpacked of one file."""
 
+OUTSIDE = "file whose path leads out of the ZIP", "files whose paths lead out of the ZIP"
+
 
 def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     """Unpack the images of a ZIP into a new folder; which folder holds the classes, and what was left out, in words.
@@ -50,6 +52,9 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
     """
     files = [one for one in archive.infolist() if not one.is_dir()]
     images = [one for one in files if _is_image(archive, one, left_out)]
+    if images and not any(has_signature(_head(archive, one)) for one in images):  # they only have the names of images
+        left_out[NO_IMAGE] += [one.filename for one in images]
+        images = []
     if not images:
         packed = [one.filename for one in files if one.filename.lower().endswith(".zip")]
         if packed:
@@ -59,7 +64,7 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
     total = sum(one.file_size for one in images)  # no more than this is read of any
     if total > MOST_BYTES or len(images) > MOST_IMAGES:
         raise ValueError(
-            f"This ZIP holds {len(images):,} images of {size(total)}; at most {MOST_IMAGES:,} images of "
+            f"This ZIP holds {counted(len(images), 'image')} of {size(total)}; at most {MOST_IMAGES:,} images of "
             f"{size(MOST_BYTES)} are unpacked. Unpack it yourself, and choose the folder."
         )
     return images
@@ -85,12 +90,20 @@ def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Pa
 def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftOut) -> bool:
     """Whether a member is an image by its first bytes or its name, and leads nowhere else; says why it is not."""
     path = PurePosixPath(member.filename)
-    if path.is_absolute() or any(is_hidden(part) for part in path.parts):
+    if path.is_absolute() or ".." in path.parts:
+        left_out[OUTSIDE].append(member.filename)
+        return False
+    if any(is_hidden(part) for part in path.parts):
         left_out[HIDDEN].append(member.filename)
         return False
-    with archive.open(member) as opened:
-        head = opened.read(HEAD)
+    head = _head(archive, member)
     if has_signature(head) or path.suffix.lower() in EXTENSIONS:  # a broken one is named when the folder is read
         return True
     left_out[PHOTO if is_heic(head) else NO_IMAGE].append(member.filename)
     return False
+
+
+def _head(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The first bytes of a member, which say what it is."""
+    with archive.open(member) as opened:
+        return opened.read(HEAD)

@@ -89,5 +89,5 @@ INSTALL = scripts/install $(BIN)/python
 	Or use mamba: see environment-light.yml."; exit 1; }
 	@scripts/need-space 3
 	$(INSTALL) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) \
-	  $(if $(PINNED),$$(grep -E '^torch(vision)?==' constraints.txt),torch torchvision)
+	  $(if $(PINNED),$$(sed -nE 's/^(torch(vision)?==[^ ]+).*/\1/p' constraints.txt),torch torchvision)
 	@touch $@

@@ -156,12 +156,14 @@ def test_a_temperature_is_called_one_everywhere():
                     assert "emperature" in knob.help, f"{name}.{knob.name}: {knob.help}"
 
 
-def test_the_constraints_are_plain_versions_that_the_ranges_allow():
+def test_the_constraints_are_versions_with_hashes_that_the_ranges_allow():
     from packaging.requirements import Requirement
 
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line) for line in lines), "names and versions, nothing else"
-    tested = dict(line.split("==") for line in lines)
+    text = "\n".join(lines) + "\n"
+    one = r"([a-z0-9-]+)==([0-9][0-9a-z.]*) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)"
+    assert re.fullmatch(f"(?:{one})+", text), "names, versions and hashes, nothing else"
+    tested = {name: version for name, version, _ in re.findall(one, text)}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {name: needed for name, needed in project["optional-dependencies"].items() if name not in UNTESTED}
     for text in [*project["dependencies"], *(r for extra in extras.values() for r in extra)]:

@@ -140,3 +140,29 @@ def test_uv_installs_where_it_can_and_pip_where_it_cannot(folder, monkeypatch, f
 def test_the_light_installation_asks_for_the_index_before_anything_is_installed(folder):
     done = make(folder, "demo", "LIGHT=1")
     assert done.returncode and "TORCH_INDEX=ADDRESS" in done.stdout and not (folder / "said").exists()
+
+
+def test_pinned_versions_are_never_installed_past_their_hashes(folder, monkeypatch):
+    """uv checks hashes, pip cannot beside a checkout: what uv refuses is not tried by pip."""
+    shutil.copy(ROOT / "constraints.txt", folder)
+    (folder / "uv").write_text(UV % True)
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("UV", "1")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    done = make(folder, ".venv/.ready-app", "CONSTRAINTS=1")
+    said = [line for line in (folder / "said").read_text().splitlines() if "config get" not in line]
+    assert done.returncode and "the files that constraints.txt names" in done.stderr
+    assert len(said) == 1 and "-c constraints.txt -e .[app]" in said[0]
+
+
+def test_pip_gets_the_pinned_versions_and_says_what_it_does_not_check(folder, monkeypatch):
+    shutil.copy(ROOT / "constraints.txt", folder)
+    python = folder / ".venv" / "bin" / "python"
+    python.write_text(
+        '#!/bin/sh\ncase "$*" in *constraints.txt*) exit 1;; *" -c "*) cp "$8" given; echo "$@" >> said;; esac\n'
+    )
+    done = make(folder, ".venv/.ready-app", "CONSTRAINTS=1")
+    assert done.returncode == 0 and "does not check their hashes" in done.stderr
+    assert (folder / "said").read_text().rstrip().endswith("-e .[app]")
+    given = [line for line in (folder / "given").read_text().splitlines() if not line.startswith("#")]
+    assert len(given) > 100 and all(re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", line) for line in given)

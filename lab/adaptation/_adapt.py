@@ -56,6 +56,7 @@ def adapt_steps(
     stem = plain_name(plan.stem)[:70]
     baseline = _measured_before(plan, root)
     if baseline is None:
+        encoder_and_loss(plan.baseline, num_classes=2)  # what cannot be built is refused before there is a run of it
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
     kind = plan.head.encoder.knobs.head if plan.head.training.knobs.steps else "whitening"

@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan_head(
-    source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = "recall_at_k",
+    source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = None,
     head: str = "linear", dim: int | None = None, runs: Path | str | None = None,
     allow: Iterable[str] | str = (), **sections: Any,
 ) -> Plan:  # fmt: skip
@@ -66,7 +66,7 @@ def plan_head(
         source: a run, its name or folder; a folder of class folders; or the name of a data set.
         encoder: the network, as `lab embed --encoder` takes it; of a run its own.
         weights: file of weights of the network.
-        loss: of the catalogue, a name or a mapping with its knobs.
+        loss: of the catalogue, a name or a mapping with its knobs; by default recall_at_k.
         head: one of `HEADS`. dim: width of the embedding, by default 512, or 128 to whiten, at
             most that of the features.
         runs: the folder of runs. allow: what a run that another account wrote may read outside its folder, as
@@ -77,6 +77,13 @@ def plan_head(
     """
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
+    trains = [] if loss is None else ["loss"]
+    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if name in sections]
+    if head == "whitening" and trains:
+        raise ValueError(
+            f"The head whitening is not trained, so {' and '.join(trains)} would change nothing; leave "
+            f"{'it' if len(trains) == 1 else 'them'} out, or take the head whitened, which is trained from there."
+        )
     data, network, stem = _source(source, encoder, weights, runs, allow)
     section, images = _shared_out(data)
     labels = _training_labels(images, stem)
@@ -102,7 +109,7 @@ def plan_head(
         "training": {"steps": 0},
     }
     chosen: dict[str, Any] = {
-        "loss": loss,
+        "loss": loss or "recall_at_k",
         "optimiser": {"name": "adamw", "lr": 0.001, "weight_decay": 0.0001},
         "schedule": {"name": "cosine", "warmup": 15 if steps else 0},
         "training": {"steps": steps, "validate_every": 50, "checkpoint_every": max(steps, 1)},

@@ -366,6 +366,8 @@ class ImageSet(HasKnobs):
     def _file_state(self, i: int) -> str:
         """Size and times of the i-th image's file. The second time is that of the last change of any kind: a program
         that copies can set the first, but not this one."""
+        if self.root is None:  # vectors without pictures
+            return ""
         try:
             known = self.path(i).stat()
         except (OSError, TypeError, NotImplementedError):

@@ -86,3 +86,30 @@ def test_a_run_embeds_as_many_pictures_at_once_as_asked(place, monkeypatch):
     monkeypatch.setattr(Evaluator, "embed", seen)
     result_of(lab.runs.embed_folder(place / "photos", "trained", batch_size=3, runs=place / "runs"))
     assert asked == [3]
+
+
+@pytest.mark.parametrize("given", [{"loss": "contrastive"}, {"optimiser": {"name": "sgd"}}, {"sampler": "uniform"}])
+def test_a_head_that_is_not_trained_takes_no_training_options(place, given):
+    with pytest.raises(ValueError, match="The head whitening is not trained, so (loss|optimiser|sampler) would change"):
+        lab.adapt("brought", head="whitening", runs=place / "runs", **given)
+
+
+def test_weights_that_no_network_takes_leave_no_run_behind(place):
+    before = {run.name for run in lab.runs.list(place / "runs")}
+    with pytest.raises(ValueError):
+        lab.adapt(str(place / "photos"), encoder="small_cnn", weights=str(place / "v.npy"), runs=place / "runs")
+    assert {run.name for run in lab.runs.list(place / "runs")} == before
+
+
+def test_labels_beside_another_run_must_be_its_own(place):
+    run = lab.runs.open("brought", place / "runs")
+    vectors, keys = np.eye(16, 8, dtype=np.float32) + 1, list(run.dataset().keys)
+    labels = [f"c{row // 4}" for row in range(16)]
+    options = {"like": run, "keys": keys, "normalise": True, "runs": place / "runs"}
+    again = lab.runs.from_embeddings(vectors, labels, name="again", **options)
+    assert (again.embeddings().labels == run.embeddings().labels).all()
+    labels[5] = "c3"
+    with pytest.raises(ValueError, match="Labels come from run brought, and row 6 is 'c3' here and 'c1' there"):
+        lab.runs.from_embeddings(vectors, labels, name="other", **options)
+    with pytest.raises(ValueError, match="role come from run brought; leave them out"):
+        lab.runs.from_embeddings(vectors, roles=["query"] * 16, name="other", **options)

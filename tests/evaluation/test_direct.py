@@ -136,8 +136,3 @@ def test_what_has_no_labels_matches_nothing():
 def test_a_wrong_call_ends_in_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(*made(6))
-
-
-def test_a_misspelt_class_is_told_with_the_nearest():
-    with pytest.raises(AttributeError, match="no attribute 'SmothAP'; did you mean SmoothAP"):
-        _ = lab.losses.SmothAP

@@ -237,6 +237,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
     if taken and named is None:
         raise ValueError(f"{', '.join(taken)} come from run {like.name}; leave them out.")
     images = like.dataset()
+    explicit = [what for what in ("role", "super_class") if what in taken and what not in row_facts["taken"]]
+    if explicit:
+        raise ValueError(f"{', '.join(explicit)} come from run {like.name}; leave them out.")
     stored = {
         name: {part: one.items for part in ("query", "gallery") if (one := like.embeddings(name, part)) is not None}
         for name in like.splits
@@ -251,6 +254,8 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
         elsewhere = str((base / key).resolve()) if pictured else ""
         if (item := place.get(key, place.get(elsewhere))) is not None:
             row_of[item] = row
+    if "label" in taken:
+        _check_classes(row_facts["label"], row_of, images, like)
     rows: dict[str, dict[str, np.ndarray]] = {
         split: {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}
         for split, parts in stored.items()
@@ -262,6 +267,23 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Broug
             f"is there as a whole; its images have keys such as {images.keys[0]!r}."
         )
     return Brought(table, images, rows, stored, recorded_contents(like, len(images)), like)
+
+
+def _check_classes(labels: Sequence[Any], row_of: Mapping[int, int], images: ImageSet, like: Run) -> None:
+    """Refuse labels that differ from those of the other run, which are the ones that count.
+
+    Raises:
+        ValueError: they differ; names the first row.
+    """
+    words = tables.label_names(labels, "labels")
+    for item, row in row_of.items():
+        theirs = "" if images.labels[item] < 0 else images.class_names[images.labels[item]]
+        if words[row] != theirs:
+            here, there = quoted(words[row]) if words[row] else "no class", quoted(theirs) if theirs else "no class"
+            raise ValueError(
+                f"Labels come from run {like.name}, and row {row + 1} is {here} here and {there} there; correct one of "
+                "them, or leave the labels out."
+            )
 
 
 def _in_stored_order(table: Any, split: Any, images: ImageSet, like: Run, stored: Mapping[str, Any]) -> Brought:

@@ -1,5 +1,6 @@
 """Each how-to of CONTRIBUTING and docs/extending, followed word for word in a scratch copy: files, then commands."""
 
+import importlib
 import json
 import re
 import shlex
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests import scratch
+from tests.core.test_catalog import PACKAGES
 
 HOW_TOS = scratch.how_tos()
 INSIDE = [title for title, blocks in HOW_TOS.items() if title.startswith("A") and blocks]
@@ -155,6 +157,19 @@ def test_a_notebook_adds_a_loss():
         assert (shown["push"]["near_loss"] > 0).tolist() == shown["relevant"].tolist(), "positives are pulled"
     finally:
         lab.losses._catalog.catalog._added.pop("near_loss", None)
+
+
+def test_every_extension_point_is_listed_with_methods_that_it_has():
+    text = (scratch.ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| `(lab\.[\w.]+)`[^|]*\| ([^|]+) \|$", text, re.MULTILINE)
+    packages = set()
+    for what, path, methods in rows:
+        package, _, name = path.rpartition(".")
+        packages.add(package)
+        entry = getattr(importlib.import_module(package), name)
+        for method in re.findall(r"`(\w+)\(", methods):
+            assert hasattr(entry, method) or method == "embed_text", f"{what}: {path} has no {method}"
+    assert packages == {f"lab.{name}" for name in PACKAGES}
 
 
 def test_the_numbers_of_the_papers_are_those_of_the_tables():

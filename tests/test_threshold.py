@@ -161,7 +161,7 @@ def test_the_command_chooses_it_and_the_query_answers_unknown(run, capsys, tmp_p
     assert [one.key for one in found] == [one.key for one in listed if one.score >= stored.value] and len(found) >= 1
     assert all(0 <= one.same <= 1 for one in found) and all(one.same is None for one in listed)
     assert model.search(-vectors.mean(0), unknown=True) == []
-    status, out, words = told(capsys, "threshold", run.path, "--at", 2)
+    status, out, words = told(capsys, "threshold", run.path, "--at", 1)
     assert status == 0 and "false accepts" in out and "Threshold of one: cosine 1, chosen on" in words
     run.dataset().load(0).rotate(45).save(tmp_path / "turned.png")
     status, out, _ = told(capsys, "query", run.path, tmp_path / "turned.png", "--unknown", "--json")

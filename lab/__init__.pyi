@@ -7,6 +7,7 @@ from . import encoders as encoders
 from . import evaluation as evaluation
 from . import exporters as exporters
 from . import figures as figures
+from . import inference as inference
 from . import inspect as inspect
 from . import integrations as integrations
 from . import kernels as kernels

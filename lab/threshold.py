@@ -27,7 +27,7 @@ from pydantic import Field
 from lab.core import files
 from lab.core.results import EmbeddingSet
 from lab.core.stored import Count, Number, Numbers, Text, read
-from lab.evaluation.paired import shares
+from lab.inference.paired import shares
 from lab.kernels.pair_counts import PairCounts, count_pairs
 from lab.metrics.opis import inconsistency, utilities
 from lab.runs.folder import Run

@@ -15,7 +15,8 @@ from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
 from lab.data.images.features import FeatureLoader
-from lab.evaluation.paired import Difference, difference
+from lab.inference.over_classes import FEWEST
+from lab.inference.paired import Difference, difference
 from lab.report.same_queries import same_queries
 from lab.runs.building.on_features import features_of
 from lab.runs.building.trained import open_trained
@@ -26,10 +27,6 @@ from lab.runs.whole_set import stored
 
 if TYPE_CHECKING:
     from lab.data.images.loading import Loader
-
-FEWEST = 6
-"""Classes below which nothing is told: if all of so few change in one direction, chance alone does so in more than one
-case of twenty (the sign test, two-sided: 2 / 2^5 = .06, 2 / 2^6 = .03)."""
 
 
 def verdict(found: Difference) -> str:
@@ -77,7 +74,7 @@ class Comparison:
         found, told = self.difference, verdict(self.difference)
         told = f"the head {told}" if told in ("helped", "harmed") else f"whether the head helped {told}"
         told = f"On {self.data} {told}" if self.data else told[0].upper() + told[1:]
-        interval = f"{found.mean:+.3f}, 95 % interval {found.low:+.3f} to {found.high:+.3f}"
+        interval = f"{found.mean:+.3f}, {found.interval}"
         queries = " ".join(filter(None, (f"{found.queries:,}", self.split, "queries")))
         seen = " All these classes were trained on, so other classes may fare otherwise." if self.seen else ""
         note = f" {self.note}" if self.note else ""

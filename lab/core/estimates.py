@@ -93,50 +93,6 @@ class Estimate:
         return f"{self.mean:.4f}" if self.half is None else f"{self.mean:.4f} ± {self.half:.4f}"
 
 
-def over_groups(values: Sequence | np.ndarray, groups: Sequence | np.ndarray, level: float = LEVEL) -> GroupedMean:
-    """The mean of values that come in groups, and how far another draw of groups would move it.
-
-    Queries of one class succeed and fail together, so that thousands of queries of few classes say less than thousands
-    of independent ones: the deviation is taken between the classes (cluster-robust, Student's t).
-
-    The mean of infinite values is infinite, or NaN if both infinities are among them; its interval is NaN.
-
-    Args:
-        values: [n], NaN where there is none.
-        groups: [n], the group of each.
-
-    Example:
-        >>> found = over_groups([1, 1, 1, 0, 0, 0], [1, 1, 1, 2, 2, 2])  # as good as two values
-        >>> found.mean, round(found.half, 2), found.groups
-        (0.5, 6.35, 2)
-    """
-    numbers = np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(numbers)
-    numbers = numbers[known]
-    if not len(numbers):
-        return GroupedMean(float("nan"), None, 0)
-    with np.errstate(invalid="ignore"):  # the mean of both infinities is NaN
-        mean = float(numbers.mean())
-    _, place = np.unique(np.asarray(groups)[known], return_inverse=True)
-    count = int(place.max()) + 1
-    if count < 2:
-        return GroupedMean(mean, None, count)
-    if not np.isfinite(mean):
-        return GroupedMean(mean, float("nan"), count)
-    sums = np.bincount(place, numbers - mean)
-    error = np.sqrt(count / (count - 1) * np.square(sums).sum()) / len(numbers)
-    return GroupedMean(mean, float(_student(level, count - 1) * error), count)
-
-
-@dataclass(frozen=True)
-class GroupedMean:
-    """A mean with half of its interval (None: too few groups for one) over so many groups."""
-
-    mean: float
-    half: float | None
-    groups: int
-
-
 def paired(after: Estimate, before: Estimate, level: float = LEVEL) -> Estimate:
     """The gain of one setting over another, measurement by measurement: what both owe to the seed cancels.
 

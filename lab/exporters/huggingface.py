@@ -9,7 +9,6 @@ import numpy as np
 from torch import nn
 
 from lab.core import yaml_reader
-from lab.core.estimates import over_groups
 from lab.core.files import write_json
 from lab.core.knobs import knob
 from lab.core.results import labelled
@@ -17,6 +16,7 @@ from lab.exporters._hub import layout_of, modeling, write_weights
 from lab.exporters._model_card import card
 from lab.exporters._program import EncoderExporter
 from lab.exporters.torch import Torch
+from lab.inference.over_classes import mean_over_classes
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -131,7 +131,7 @@ def scores_of(run: Run) -> dict[str, dict[str, Any]]:
         values = {}
         for column, value in scores["values"].items():
             measured = per_query.get(column)
-            estimate = None if measured is None else over_groups(measured, labels)
+            estimate = None if measured is None else mean_over_classes(measured, labels)
             fits = estimate is not None and value is not None and np.isclose(estimate.mean, value, atol=1e-6)
             values[column] = (value, estimate.half if fits and estimate is not None else None)
         counts = {"queries": scores.get("queries", len(labels)), "classes": len(np.unique(labels[labelled(labels)]))}

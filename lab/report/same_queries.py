@@ -14,7 +14,7 @@ from lab.data import ImageSet, read_corrections
 from lab.evaluation import identity
 from lab.evaluation.collection import per_query
 from lab.evaluation.identity import Joined, Pictures, rows_of
-from lab.evaluation.paired import Difference, difference
+from lab.inference.paired import SOURCE, Difference, difference
 from lab.runs import difference as changed_knobs
 from lab.runs.folder import Run
 
@@ -55,11 +55,13 @@ class SameQueries:
 
     @property
     def note(self) -> str:
-        """How many images were joined, how many were not, and whose classes count where they differ."""
+        """What the intervals are over; how many images were joined, how many were not, and whose classes count where
+        they differ."""
+        told = f"{SOURCE} {self.joined.sentence}"
         if not self.unlike:
-            return self.joined.sentence
+            return told
         others = ", ".join(self.unlike)
-        return f"{self.joined.sentence} Classes are those of {self.judge}; {others} had others for some of the images."
+        return f"{told} Classes are those of {self.judge}; {others} had others for some of the images."
 
     def difference(self, column: str, before: int, after: int) -> Difference:
         """Of two runs, by their places."""
@@ -78,7 +80,7 @@ class SameQueries:
 
     def effect(self, column: str, before: int, after: int) -> str:
         """How two runs differ: "On the same 332 corrected test images: r@1 0.545 → 0.563 (+0.018, 95 % interval -0.010
-        to +0.046: cannot be told from chance)."."""
+        to +0.046: no difference can be told on such classes)."."""
         one, other = np.nanmean(self.values[column][[before, after]], axis=1)
         told = f"On {self.words}: {column} {one:.3f} → {other:.3f} ({self.difference(column, before, after)})."
         return f"{told} {self.note}"

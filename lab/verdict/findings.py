@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from lab.inference.over_classes import FEWEST
 from lab.verdict.history import STORED, History
 
 
@@ -328,7 +329,11 @@ def rate_too_low(of: History) -> Found | None:
     if len(moved) < 3 or (fastest := float(moved.max())) >= SLOW:
         return None
     gain = of.gain("untrained")
-    if gain.low > 0 if gain else abs(of.late_loss - of.early_loss) > STILL * abs(of.early_loss):
+    if gain is not None and gain.classes >= FEWEST:
+        moves = gain.low > 0
+    else:
+        moves = abs(of.late_loss - of.early_loss) > STILL * abs(of.early_loss)
+    if moves:
         return None
     return Found(
         f"A step changes the weights by {fastest:.1e} of their size at most, and the loss stays where it began.",
@@ -450,7 +455,7 @@ def memorising(of: History) -> Found | None:
 
 def _worse(of: History, than: str, words: str, advice: str) -> Found | None:
     gain = of.gain(than)
-    if gain is None or gain.high >= 0 or gain.classes < 3:
+    if gain is None or not gain.high < 0:
         return None
     return Found(
         f"Validation images rank worse than {words}: average precision {gain.mean:+.3f} "
@@ -494,20 +499,22 @@ def worse_than_pixels(of: History) -> Found | None:
     return _worse(of, "pixels", "by their raw pixels", "Train longer, or start from a pretrained encoder.")
 
 
-FEW_CLASSES = 5
-"""Classes of validation with fewer of which an interval over classes says next to nothing (Student's t, 4 degrees)."""
-
-
 @declared("validation too small", _curve("MAP@R"), "data.validation", note=True)
 def validation_too_small(of: History) -> Found | None:
     """Differences that are read off validation and mean nothing."""
     gain = of.gain("untrained")
-    if gain is None or (gain.classes >= FEW_CLASSES and not (of.ended and gain.low < 0 < gain.high)):
+    if gain is None or (gain.classes >= FEWEST and not (of.ended and gain.low < 0 < gain.high)):
         return None
-    half = (gain.high - gain.low) / 2
+    change = (
+        f"On {gain.queries} validation images of {gain.classes} classes the change of {gain.mean:+.3f} since the start"
+    )
+    if gain.classes < FEWEST:
+        told = f"{change} is uncertain by more than can be said: an interval takes {FEWEST} classes."
+    else:
+        half = (gain.high - gain.low) / 2
+        told = f"{change} is uncertain by ± {half:.3f}: smaller differences between steps mean nothing."
     return Found(
-        f"On {gain.queries} validation images of {gain.classes} classes the change of {gain.mean:+.3f} since the start "
-        f"is uncertain by ± {half:.3f}: smaller differences between steps mean nothing.",
+        told,
         "Validate on more classes; compare runs by intervals, not by the third digit.",
     )
 

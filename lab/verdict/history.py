@@ -13,7 +13,7 @@ import numpy as np
 from lab.core.catalog import OUTSIDE
 
 if TYPE_CHECKING:
-    from lab.evaluation.paired import Difference
+    from lab.inference.paired import Difference
 
 STORED = "stored embeddings"
 """The check-up of a run that recorded none: one look at the embeddings that it holds."""
@@ -177,7 +177,7 @@ class History:
 
 @lru_cache(maxsize=64)  # Watch asks again every two seconds
 def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | None:
-    from lab.evaluation.paired import difference  # brings torch
+    from lab.inference.paired import difference
 
     one, other = np.array(before, float), np.array(after, float)
     return difference(one, other, np.array(classes)) if np.isfinite(one - other).any() else None

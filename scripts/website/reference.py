@@ -12,8 +12,9 @@ import lab
 PARTS = (
     "losses", "wrappers", "metrics", "samplers", "encoders", "data", "search", "search.galleries", "reranking",
     "inspect", "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training",
-    "report", "exporters", "adaptation", "integrations.importing", "integrations.recording", "threshold", "verdict",
-    "serving", "surrogates", "sweeps", "launchers", "protocols", "papers.tables", "core.results", "core.knobs",
+    "report", "exporters", "adaptation", "integrations.importing", "integrations.recording", "inference.over_classes",
+    "inference.paired", "inference.crossed", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers",
+    "protocols", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
 CALLS = ("EmbeddingSet", "adapt", "evaluate", "load", "resume", "train")
 """What `lab` itself offers."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lab.core.estimates import Estimate, deviation, over_groups, paired
+from lab.core.estimates import Estimate, deviation, paired
 from lab.core.formats import finite
 
 
@@ -58,9 +58,6 @@ def test_an_estimate_survives_json_also_without_a_number():
 )
 def test_infinite_values_have_no_interval(values, mean):
     """Infinity less infinity is NaN, so no interval follows, and NumPy does not warn."""
-    found = over_groups(values, [0, 0, 1, 1])
-    assert found.mean == pytest.approx(mean, nan_ok=True) and math.isnan(found.half) and found.groups == 2
-    assert over_groups(values, [0, 0, 0, 0]).half is None
     estimate = Estimate.of(values)
     assert estimate.mean == pytest.approx(mean, nan_ok=True) and math.isnan(estimate.low)
     assert Estimate.read(json.loads(json.dumps(finite(estimate.as_dict())))).deviation is None

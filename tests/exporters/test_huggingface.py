@@ -1,13 +1,12 @@
 """The model folder is read back with the Hub's own library, and the lines of its card are run."""
 
-import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 
 from lab import exporters
 from lab.__main__ import main
-from lab.core.estimates import over_groups
 from lab.exporters.huggingface import scores_of
+from lab.inference.over_classes import mean_over_classes
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def test_the_card_says_what_the_hub_reads(run, folder):
             assert told[split, column] == pytest.approx(value)
     assert "CC-BY-4.0" in read.text and "step 2 of 2" in read.text
     r1 = run.scores("test")["values"]["r@1"]
-    half = over_groups(run.per_query("test")["r@1"], run.embeddings("test").labels).half
+    half = mean_over_classes(run.per_query("test")["r@1"], run.embeddings("test").labels).half
     assert f"| r@1 | {100 * r1:.1f} | ± {100 * half:.1f} |" in read.text
 
 
@@ -44,12 +43,5 @@ def test_a_run_without_scores_or_licence_has_an_honest_card(run, tmp_path):
     assert ModelCard.load(place / "README.md").data.license is None
 
 
-def test_intervals_count_classes_not_queries(run):
-    rng = np.random.default_rng(0)
-    values = np.repeat(rng.integers(0, 2, 30), 10).astype(float)  # ten queries a class, all alike
-    found = over_groups(values, np.repeat(np.arange(30), 10))
-    alone = over_groups(values[::10], np.arange(30))
-    assert found.half == pytest.approx(alone.half) and found.groups == 30
-    assert over_groups(values, np.arange(300)).half < found.half / 2.5
-    assert over_groups([0.5, np.nan], [1, 2]) == over_groups([0.5], [1]) and over_groups([0.5], [1]).half is None
+def test_every_score_has_its_interval(run):
     assert all(half is not None for _, half in scores_of(run)["test"]["values"].values())

@@ -19,6 +19,7 @@ from lab.core import arrays
 from lab.data import Split
 from lab.figures import measured as trials
 from lab.figures.measured import Trial, packed, unpacked
+from lab.inference.crossed import effect, spread
 from lab.papers import tables
 from lab.runs.config import merged
 from scripts.studies import data, sweep, train, verdicts
@@ -27,7 +28,7 @@ from scripts.studies.catalogue import select, studies
 from scripts.studies.report import effects, judgements, report
 from scripts.studies.study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
 from scripts.studies.sweep import RESULTS
-from scripts.studies.verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, effect, holm, judge, rate, rates, spread
+from scripts.studies.verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, holm, judge, rate, rates
 
 ROOT = Path(__file__).parents[2]
 WIDTH, SMALL = 16, {"batch_size": 16}

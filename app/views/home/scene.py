@@ -13,8 +13,9 @@ from app.results import cache, run_choice
 from app.results.cache import SPLITS, SplitView
 from app.results.run_choice import Library
 from app.shared import background
-from lab.evaluation import paired
 from lab.evaluation.comparison import changes
+from lab.inference import paired
+from lab.inference.over_classes import FEWEST
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
 
@@ -113,6 +114,8 @@ def _columns(view: SplitView) -> dict[str, np.ndarray] | None:
 def _verdict(low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray) -> str:
     """What follows the second share: by how much other pictures would differ. low, high: keys of the two splits."""
     found = paired.difference(_before, _after, _labels)
+    if found.classes < FEWEST:
+        return f", on {found.classes} classes, too few to say what other pictures would give"
     least, most = 100 * found.low, 100 * found.high
     if least > 0:
         return f"; on other pictures, too, likely {least:.0f} to {most:.0f} more than above"

@@ -94,7 +94,7 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
         return
     means = np.nanmean(found.values[column], axis=1)
     order = [base, *(int(at) for at in np.argsort(-means) if at != base)]
-    page_frame.say(f"On {found.words}; intervals by a paired bootstrap over classes and the queries of each.")
+    page_frame.say(f"On {found.words}.")
     page_frame.say(found.note)
     if before and before.name == names[base]:
         words = f"Trained again with corrections: {column} {means[base]:.3f} → {means[0]:.3f} ({told[0]})."

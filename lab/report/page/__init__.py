@@ -14,11 +14,12 @@ import numpy as np
 import lab
 import lab.verdict
 from lab.core import web_page, yaml_reader
-from lab.core.estimates import LEVEL, over_groups
+from lab.core.estimates import LEVEL
 from lab.core.explain import explain
 from lab.core.files import check_allowed, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
+from lab.inference.over_classes import mean_over_classes
 from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
@@ -152,7 +153,7 @@ def _over_classes(runs: Sequence[Run], report: Report) -> str:
 def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) -> str | None:
     if value is None:
         return None
-    estimate = None if measured is None else over_groups(measured, labels)
+    estimate = None if measured is None else mean_over_classes(measured, labels)
     if estimate is None or estimate.half is None or not np.isclose(estimate.mean, value, atol=1e-6):
         return f"{100 * value:.1f}"
     return f"{100 * value:.1f} ± {100 * estimate.half:.1f}"

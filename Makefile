@@ -45,7 +45,7 @@ test: $(READY)-dev  ## install what the tests need and run them all
 	@scripts/need-chromium
 	@$(BIN)/python -m compileall -q -j 0 lab app
 	@$(BIN)/python -m tests.compile_kernels & \
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TEST_ARGS)
 
 soak: $(READY)-dev  ## trials of minutes to hours: kills, full disks, bad inputs, all lessons and recipes (TRIALS="kills disk": some)
 	$(BIN)/python -m scripts.soak $(TRIALS)

@@ -62,7 +62,7 @@ def mean_over_classes(values: Sequence | np.ndarray, labels: Sequence | np.ndarr
         >>> from lab.inference.over_classes import mean_over_classes
         >>> found = mean_over_classes([0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7])
         >>> found.mean, round(found.low, 2), round(found.high, 2), found.classes
-        (3.5, 1.5, 5.5, 8)
+        (3.5, 1.33, 5.67, 8)
     """
     numbers = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(numbers)

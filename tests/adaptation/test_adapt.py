@@ -16,7 +16,7 @@ from lab.__main__ import main
 from lab.adaptation import baseline_of, compare, plan_head, verdict
 from lab.core.streams import result_of
 from lab.data.images.features import FOLDER, FeatureLoader
-from lab.evaluation.paired import Difference
+from lab.inference.paired import Difference
 from lab.runs.building.on_features import on_features
 from lab.runs.building.parts import parts_of
 from lab.training.loop import Trainer

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import lab.cli
 import lab.papers.tables
 from lab.__main__ import main
 

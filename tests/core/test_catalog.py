@@ -160,6 +160,7 @@ def test_a_class_that_does_not_fit_is_refused_in_one_sentence(losses, entry, sen
 def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, capsys, tmp_path):
     from lab import doctor
     from lab.__main__ import main
+    from lab.cli import _kept
 
     points = [
         importlib.metadata.EntryPoint("gone", "no_such_module:Loss", "rankscope.losses"),
@@ -168,6 +169,7 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
     found = importlib.metadata.EntryPoints(points)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **by: found.select(**by))
     catalog._entry_points.cache_clear()
+    _kept.installed.cache_clear()
     try:
         assert {"gone", "odd", "roadmap"} <= set(losses.names())
         assert set(losses.broken()) == {"gone", "odd"} and "roadmap" in losses.entries()
@@ -182,6 +184,7 @@ def test_a_broken_plug_in_is_a_sentence_and_hides_nothing(losses, monkeypatch, c
         assert gone.state == "warning" and "cannot be used" in gone.advice
     finally:
         catalog._entry_points.cache_clear()
+        _kept.installed.cache_clear()
 
 
 def test_a_run_opens_without_its_plug_in_and_says_what_is_missing():

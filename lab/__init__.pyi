@@ -37,6 +37,7 @@ from .adaptation import adapt as adapt
 from .core.results import EmbeddingSet as EmbeddingSet
 from .evaluation import evaluate as evaluate
 from .model import load as load
+from .report.methods import compare as compare
 from .runs.custom.train import resume as resume
 from .runs.custom.train import train as train
 from .search import galleries as galleries

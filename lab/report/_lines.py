@@ -192,7 +192,7 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
         values = [(run.scores(split) or {})["values"] for run in mine]
         facts = _facts.of_run(mine[0], split)
         line = ReportLine(
-            name=_name(first, firsts),
+            name=name_of_setting(first, firsts),
             data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
             facts=facts,
             # A score that is null was never measured, for want of a query that counts.
@@ -215,7 +215,7 @@ def _faults(runs: Sequence[Run]) -> str:
     return " ".join(f"Verdict of {name}, {one.name}: {one.sentence}" for name, one in found.items() if one)
 
 
-def _name(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
+def name_of_setting(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     """The loss, and the knobs in which settings with the same loss on the same data differ."""
     loss = one["loss.name"]
     rivals = [o for o in others if o["loss.name"] == loss and o["data.name"] == one["data.name"]]

@@ -55,13 +55,17 @@ class SameQueries:
 
     @property
     def note(self) -> str:
-        """What the intervals are over; how many images were joined, how many were not, and whose classes count where
-        they differ."""
-        told = f"{SOURCE} {self.joined.sentence}"
+        """What the intervals of two networks are over, and `images`."""
+        return f"{SOURCE} {self.images}"
+
+    @property
+    def images(self) -> str:
+        """How many images were joined, how many were not, and whose classes count where they differ."""
+        joined = self.joined.sentence
         if not self.unlike:
-            return told
+            return joined
         others = ", ".join(self.unlike)
-        return f"{told} Classes are those of {self.judge}; {others} had others for some of the images."
+        return f"{joined} Classes are those of {self.judge}; {others} had others for some of the images."
 
     def difference(self, column: str, before: int, after: int) -> Difference:
         """Of two runs, by their places."""

@@ -92,21 +92,35 @@ def enqueue(configs: dict[str, RunConfig], name: str = "", devices: Sequence[str
         ValueError: a name is taken or no plain file name, or a path lies where the dashboard may not read.
         OSError: the disk is full or the folder cannot be written.
     """
+    names = [_name(config, name, which) for which, config in configs.items()]
+    on_devices = [
+        config if device is None else config.changed("training.device", device)
+        for config, device in zip(configs.values(), cycle(devices or [None]), strict=False)
+    ]
+    group = name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
+    return enqueue_named(list(zip(names, on_devices, strict=True)), group)
+
+
+def enqueue_named(configs: Sequence[tuple[str | None, RunConfig]], group: str) -> list[str]:
+    """Make a run of each name and configuration and let it wait; several are a group. Returns the names of the runs.
+
+    Args:
+        configs: name of the run, or None for one that the library chooses, and its configuration.
+
+    Raises:
+        ValueError, OSError: as `enqueue`.
+    """
     check_allowed()
     root, waiting = settings.runs_root(), queue()
-    names = {which: _name(config, name, which) for which, config in configs.items()}
-    for named in filter(None, names.values()):
-        lab.runs.check_available(root, named)
-    placed = {
-        which: settings.confine(config if device is None else config.changed("training.device", device))
-        for (which, config), device in zip(configs.items(), cycle(devices or [None]), strict=False)
-    }
+    for name, _ in configs:
+        if name:
+            lab.runs.check_available(root, name)
+    confined = [(name, settings.confine(config)) for name, config in configs]
     made: list[Run] = []
-    group = name or f"sweep of {time.strftime('%Y-%m-%d %H:%M:%S')}"
     try:
-        for which, config in placed.items():
-            run = lab.runs.create(config, root, names[which])
-            if len(placed) > 1:
+        for name, config in confined:
+            run = lab.runs.create(config, root, name)
+            if len(confined) > 1:
                 management.annotate(run, group=group)
             waiting.add(run)
             made.append(run)

@@ -58,7 +58,8 @@ class Compared:
     """A method in one score, against the baseline.
 
     mean: over trainings and queries. deviation: standard deviation of the trainings' means (n - 1), None for a single
-    training. difference: to the baseline; None for the baseline itself.
+    training. queries, classes: that have a score in every training. difference: to the baseline; None for the baseline
+    itself.
     """
 
     score: str
@@ -66,6 +67,8 @@ class Compared:
     trainings: int
     mean: float
     deviation: float | None
+    queries: int
+    classes: int
     difference: MethodDifference | None
 
 
@@ -93,10 +96,18 @@ class MethodComparison:
             before = self.baseline.values[score]
             for method in self.methods:
                 values = method.values[score]
-                means = _means(values)
-                deviation = float(means.std(ddof=1)) if len(means) > 1 else None
-                change = None if method is self.baseline else method_difference(before, values, self.labels)
-                row = Compared(score, method.name, len(means), float(means.mean()), deviation, change)
+                counts = ~np.isnan(values).any(axis=0)
+                means = values[:, counts].mean(axis=1)
+                row = Compared(
+                    score=score,
+                    method=method.name,
+                    trainings=len(means),
+                    mean=float(means.mean()),
+                    deviation=float(means.std(ddof=1)) if len(means) > 1 else None,
+                    queries=int(counts.sum()),
+                    classes=len(np.unique(self.labels[counts])),
+                    difference=None if method is self.baseline else method_difference(before, values, self.labels),
+                )
                 rows.append(row)
         return rows
 
@@ -125,8 +136,8 @@ class MethodComparison:
         before = self.baseline.values[row.score]
         networks = difference(before.mean(0), after.mean(0), self.labels)
         return (
-            f"{row.score} of {row.method} less that of {self.baseline.name}: {networks} ({over}). This compares networks, "
-            f"not methods: to compare methods, train each at least {FEWEST_TRAININGS} times, better {NEEDED}."
+            f"{row.score} of {row.method} less that of {self.baseline.name}: {networks} ({over}). This compares "
+            f"networks: to compare methods, train each at least {FEWEST_TRAININGS} times, better {NEEDED}."
         )
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
@@ -168,8 +179,8 @@ class MethodComparison:
                 "difference": None if change is None else change.mean,
                 "low": change.low if change is not None and known else None,
                 "high": change.high if change is not None and known else None,
-                "queries": len(self.labels),
-                "classes": len(np.unique(self.labels)),
+                "queries": row.queries,
+                "classes": row.classes,
             }
             records.append(record)
         return records
@@ -289,11 +300,6 @@ class MethodComparison:
         return save_figure(self.figure(), path)
 
 
-def _means(values: np.ndarray) -> np.ndarray:
-    """The mean of each training [s] over the queries that have a score in it."""
-    return np.array([np.nanmean(row) for row in values])
-
-
 @names_arguments
 def compare(
     methods: Mapping[str, Any] | Sequence[Run],
@@ -301,11 +307,9 @@ def compare(
     *,
     scores: Sequence[str] | None = None,
     baseline: str | None = None,
-    galleries: Mapping[str, Any] | None = None,
-    gallery_labels: Any = None,
-    metrics: Any = None,
-    similarity: str | None = None,
     split: str | None = None,
+    galleries: Mapping[str, Any] | None = None,
+    **evaluation: Any,
 ) -> MethodComparison:
     """Compare methods that were each trained several times, on the same queries. `lab.compare` is this function.
 
@@ -320,9 +324,11 @@ def compare(
         labels: [n], the class of each image, as for `lab.evaluate`. Of runs: None, they have their own.
         scores: which scores are compared, by default r@1 and MAP@R.
         baseline: the method that the others are compared with, by default the first.
-        galleries, gallery_labels: as `methods` and `labels`, where images are searched in another set than their own.
-        metrics, similarity: as for `lab.evaluate`. Of runs: None, each has those of its evaluation.
         split: of runs: the split that is compared, by default test.
+        galleries: name to the trainings' embeddings of a gallery, with `gallery_labels`, where images are searched in
+            another set than their own.
+        evaluation: of embeddings: `metrics`, `similarity`, `k` and what else `lab.evaluate` takes. Runs have been
+            evaluated.
 
     Raises:
         ValueError: fewer than two methods, trainings of different images, one training given twice, a score that there
@@ -340,21 +346,17 @@ def compare(
         >>> print(found.sentences[0])
         Over other classes and other trainings, r@1 of contrastive is lower than that of mine: ...
     """
-    of_runs = _is_of_runs(methods)
-    refused = {
-        "labels": labels, "galleries": galleries, "gallery_labels": gallery_labels, "metrics": metrics,
-        "similarity": similarity,
-    } if of_runs else {"split": split}  # fmt: skip
-    given = [name for name, value in refused.items() if value is not None]
-    if given:
-        kind = "runs, which have their own" if of_runs else "embeddings, which have none"
-        raise ValueError(f"{' and '.join(given)} cannot be given for {kind}.")
-    if of_runs:
+    if _is_of_runs(methods):
+        given = {"labels": labels, "galleries": galleries, **evaluation}
+        not_for_runs = [name for name, value in given.items() if value is not None]
+        if not_for_runs:
+            raise ValueError(f"{' and '.join(not_for_runs)} cannot be given for runs, which have been evaluated.")
         found = _of_runs(methods, split or "test", scores)
     else:
-        assert isinstance(methods, Mapping), "what is no mapping was refused"
-        options = {"metrics": metrics, "similarity": similarity or "cosine"}
-        found = _of_embeddings(methods, labels, galleries, gallery_labels, scores, options)
+        if split is not None:
+            raise ValueError("split names a split of runs; embeddings have none.")
+        assert isinstance(methods, Mapping), "embeddings without names were refused"
+        found = _of_embeddings(methods, labels, galleries, scores, evaluation)
     if baseline is None:
         return found
     return _against(found, baseline)
@@ -405,20 +407,17 @@ def _of_embeddings(
     methods: Mapping[str, Any],
     labels: Any,
     galleries: Mapping[str, Any] | None,
-    gallery_labels: Any,
     scores: Sequence[str] | None,
-    options: dict[str, Any],
+    evaluation: dict[str, Any],
 ) -> MethodComparison:
     """Measure every training of every method."""
     from lab.core.results import label_column
-    from lab.evaluation.direct import DEFAULT, evaluate
+    from lab.evaluation.direct import evaluate
 
     _check_methods(methods)
-    if options["metrics"] is None:
-        options["metrics"] = DEFAULT
     if labels is None:
         raise ValueError("compare needs the class of each image: compare(methods, labels).")
-    if (galleries is None) != (gallery_labels is None):
+    if (galleries is None) != (evaluation.get("gallery_labels") is None):
         raise ValueError("compare needs galleries and gallery_labels together; give both, or neither.")
     if galleries is not None and set(galleries) != set(methods):
         raise ValueError("galleries has the trainings of the same methods as the first argument, by the same names.")
@@ -430,10 +429,10 @@ def _of_embeddings(
             raise ValueError(
                 f"{name} has {counted(len(trainings), 'training')}, but {len(searched):,} of them in galleries."
             )
-        _check_different(name, [(one,) for one in trainings])
+        _check_different(name, trainings)
         per_query: list[Mapping[str, np.ndarray]] = []
         for vectors, gallery in zip(trainings, searched, strict=True):
-            measured = evaluate(vectors, labels, gallery=gallery, gallery_labels=gallery_labels, **options)
+            measured = evaluate(vectors, labels, gallery=gallery, **evaluation)
             per_query.append(measured.per_query)
         compared.append(Method(name, {score: np.stack([one[score] for one in per_query]) for score in per_query[0]}))
     return MethodComparison(tuple(compared), label_column(labels), _chosen(compared, scores))
@@ -441,7 +440,6 @@ def _of_embeddings(
 
 def _of_runs(methods: Any, split: str, scores: Sequence[str] | None) -> MethodComparison:
     """Put the runs of every method on the queries that all of them have."""
-    import lab.runs
     from lab.report.same_queries import same_queries
 
     if not isinstance(methods, Mapping):
@@ -451,24 +449,32 @@ def _of_runs(methods: Any, split: str, scores: Sequence[str] | None) -> MethodCo
     _check_methods(methods)
     runs_of = {name: [_opened(one) for one in _trainings_of(given)] for name, given in methods.items()}
     runs = [run for members in runs_of.values() for run in members]
-    places = [run.path.resolve() for run in runs]
-    if twice := next((run for run in runs if places.count(run.path.resolve()) > 1), None):
-        raise ValueError(f"Run {twice.name} is given twice; each training counts once.")
+    folders = [run.path.resolve() for run in runs]
+    for run, folder in zip(runs, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise ValueError(f"Run {run.name} is given twice; each training counts once.")
     for name, members in runs_of.items():
-        _check_different(name, [(run.embeddings(split).vectors,) for run in members])
-    return of_same_queries(same_queries(runs, split), runs_of, scores)
+        _check_different(name, [run.embeddings(split) for run in members])
+    places: dict[str, Sequence[int]] = {}
+    start = 0
+    for name, members in runs_of.items():
+        places[name] = range(start, start + len(members))
+        start += len(members)
+    return of_same_queries(same_queries(runs, split), places, scores)
 
 
 def of_same_queries(
-    found: SameQueries, runs_of: Mapping[str, Sequence[Run]], scores: Sequence[str] | None = None
+    found: SameQueries, places: Mapping[str, Sequence[int]], scores: Sequence[str] | None = None
 ) -> MethodComparison:
-    """Compare methods whose runs, one method after the other, were measured on the same queries."""
-    compared, start = [], 0
-    for name, members in runs_of.items():
-        rows = slice(start, start + len(members))
-        values = {score: column[rows] for score, column in found.values.items()}
-        compared.append(Method(name, values, tuple(run.name for run in members)))
-        start += len(members)
+    """Compare methods whose runs were measured on the same queries.
+
+    Args:
+        places: name of a method to the places of its runs in `found.names`.
+    """
+    compared = []
+    for name, members in places.items():
+        values = {score: column[list(members)] for score, column in found.values.items()}
+        compared.append(Method(name, values, tuple(found.names[at] for at in members)))
     classes = np.array([*found.class_names, ""])[found.labels.clip(-1)]  # no class is a negative number
     notes = [f"On {found.words}."]
     trained = [f"{one.name}: {', '.join(one.runs)}" for one in compared if one.trainings > 1]
@@ -480,17 +486,22 @@ def of_same_queries(
 
 def by_setting(runs: Sequence[Run], split: str = "test") -> dict[str, list[Run]]:
     """Put runs that differ in nothing but their seed together, by what sets them apart."""
+    return {name: [runs[at] for at in places] for name, places in places_by_setting(runs, split).items()}
+
+
+def places_by_setting(runs: Sequence[Run], split: str = "test") -> dict[str, list[int]]:
+    """As `by_setting`, with the places of the runs instead of the runs."""
     from lab.report._lines import name_of_setting, setting, together
 
     settings = [setting(run, split) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
-    named: dict[str, list[Run]] = {}
+    named: dict[str, list[int]] = {}
     for first, group in zip(firsts, groups, strict=True):
         name = name_of_setting(first, firsts)
         while name in named:  # more knobs differ than a name tells
             name = f"{name} ({runs[group[0]].name})"
-        named[name] = [runs[at] for at in group]
+        named[name] = group
     return named
 
 
@@ -511,7 +522,7 @@ def _check_methods(methods: Mapping[str, Any]) -> None:
 def _check_different(name: str, trainings: Sequence[Any]) -> None:
     """Refuse one training that is given twice: it would make the trainings look more alike than they are."""
     digests: dict[bytes, int] = {}
-    for at, (vectors,) in enumerate(trainings):
+    for at, vectors in enumerate(trainings):
         array = vectors.vectors if hasattr(vectors, "vectors") else vectors
         array = array.detach().cpu().numpy() if hasattr(array, "detach") else np.asarray(array)
         digest = hashlib.blake2b(np.ascontiguousarray(array).tobytes()).digest()

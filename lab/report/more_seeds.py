@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import lab.runs
 from lab.report._lines import setting, together
@@ -14,19 +15,20 @@ def trainings(run: Run, known: Sequence[Run], split: str = "test") -> list[Run]:
     """Return the runs that differ from `run` in nothing but their seed, itself first.
 
     Args:
-        known: where to look, for instance all runs of a folder. Runs that cannot be read are passed over.
+        known: where to look, for instance all runs of a folder; a run may be there twice. Runs that
+            cannot be read are passed over.
     """
-    others = []
+    own = setting(run, split)
+    others: dict[Path, Run] = {}
     for other in known:
-        if other.path.resolve() == run.path.resolve():
-            continue
         try:
-            alike = len(together([setting(run, split), setting(other, split)])) == 1
+            alike = len(together([own, setting(other, split)])) == 1
         except (ValueError, OSError):
             continue
         if alike:
-            others.append(other)
-    return [run, *sorted(others, key=lambda other: other.name)]
+            others[other.path.resolve()] = other
+    others.pop(run.path.resolve(), None)
+    return [run, *sorted(others.values(), key=lambda other: other.name)]
 
 
 def missing(run: Run, members: Sequence[Run], count: int) -> dict[str, RunConfig]:
@@ -46,7 +48,7 @@ def missing(run: Run, members: Sequence[Run], count: int) -> dict[str, RunConfig
     config = run.config
     if config.imported or config.loss.outside or config.program:
         raise ValueError(
-            f"{run.name} was trained outside of Rankscope, so it cannot be trained again here. Give its other trainings."
+            f"{run.name} was trained elsewhere, so it cannot be trained again here; give its other trainings."
         )
     _check_finished(members)
     taken = {member.config.seed for member in members}

@@ -16,14 +16,15 @@ from app.results import cache, run_choice
 from app.results.cache import RunView
 from app.results.cards import of_image
 from app.results.run_choice import described, library
-from app.shared import background, charts, page_frame
+from app.shared import background, charts, page_frame, queueing
 from app.views.runs.management import Row
 from lab.core import style
 from lab.data import ImageSet
-from lab.report import knobs
+from lab.report import knobs, more_seeds
 from lab.report import rows as tables
+from lab.report.methods import NEEDED, MethodComparison, by_setting, of_same_queries, places_by_setting
 from lab.report.same_queries import SameQueries, predecessor, same_queries
-from lab.runs import Run, difference
+from lab.runs import Run, RunConfig, difference
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -78,6 +79,13 @@ def _against(key: tuple, split: str, column: str, base: int, _found: SameQueries
     return {at: str(_found.difference(column, base, at)) for at in others}
 
 
+@background.job("Comparing the methods", keep=16)
+def _compared_methods(
+    key: tuple, split: str, column: str, _found: SameQueries, _places: Mapping[str, Sequence[int]]
+) -> MethodComparison:
+    return of_same_queries(_found, _places, [column])
+
+
 def _same_queries(chosen: Sequence[Run], split: str) -> None:
     """Every run against one of them on the queries that all have: scores, classes, and where they disagree most."""
     views = [run_choice.view(run) for run in chosen]
@@ -102,10 +110,57 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
     look = {column: st.column_config.NumberColumn(column, format="%.3f")}
     lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
     st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
+    _methods(found, chosen, split, column, base, key)
     for at in order[1:]:
         page_frame.say(found.helped(column, base, at))
     _classes(found, column, base)
     _disagreements(found, column, order, views[0], images)
+
+
+def _methods(found: SameQueries, chosen: Sequence[Run], split: str, column: str, base: int, key: tuple) -> None:
+    """The methods behind the runs, over classes and trainings, and a button that trains more of each."""
+    places = places_by_setting(chosen, split)
+    if len(places) < 2:
+        return
+    st.markdown("**Methods**")
+    if any(len(members) > 1 for members in places.values()):
+        first = next(name for name, members in places.items() if base in members)
+        ordered = {first: places[first], **places}  # the baseline first
+        compared = background.if_ready(_compared_methods((key, first), split, column, found, ordered))
+        if compared is None:
+            return
+        head, body = compared.cells()
+        lines = [dict(zip(head[1:], line[1:], strict=True)) for line in body]
+        st.dataframe(lines, hide_index=True, alt=f"{column} of each method over its trainings, with intervals")
+        for sentence in compared.sentences[: len(lines) - 1]:  # the notes after them stand above already
+            page_frame.say(sentence)
+        with st.container(horizontal=True):
+            page_frame.offer("LaTeX", compared.latex(), "methods.tex", "text/plain")
+            page_frame.offer("CSV", compared.csv(), "methods.csv")
+    if min(len(members) for members in places.values()) < NEEDED:
+        page_frame.say(f"To compare methods and not networks, train each {NEEDED} times, with other seeds.")
+        st.button(
+            f"Train up to {NEEDED} of each",
+            key="more seeds",
+            icon=":material/casino:",
+            on_click=page_frame.refusing(_train_more),
+            args=(chosen, split),
+        )
+
+
+def _train_more(chosen: Sequence[Run], split: str) -> None:
+    """Put the trainings that the methods lack into the queue; select those that have finished already."""
+    known = library().runs
+    lacking: dict[str, RunConfig] = {}
+    for members in by_setting(chosen, split).values():
+        trainings = more_seeds.trainings(members[0], [*members, *known], split)
+        lacking.update(more_seeds.missing(members[0], trainings, NEEDED))
+    if not lacking:
+        st.toast("They have been trained already. Select them in the table, too: runs that differ in the seed alone.")
+        return
+    made = queueing.enqueue_named(list(lacking.items()), f"more seeds of {', '.join(run.name for run in chosen)}")
+    names = page_frame.as_text(", ".join(made))
+    st.toast(f"{len(made)} added to the queue: {names}. Select them, too, when they have finished.")
 
 
 def _disagreements(found: SameQueries, column: str, order: list[int], shown: RunView, images: ImageSet) -> None:

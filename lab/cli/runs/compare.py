@@ -70,8 +70,8 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
     methods = []
     configs = []
     for members in by_setting(runs, arguments.split).values():
-        known = {one.path.resolve(): one for one in [*members, *lab.runs.list(members[0].path.parent)]}
-        trainings = more_seeds.trainings(members[0], list(known.values()), arguments.split)
+        known = [*members, *lab.runs.list(members[0].path.parent)]
+        trainings = more_seeds.trainings(members[0], known, arguments.split)
         methods.append(trainings)
         configs.append(more_seeds.missing(members[0], trainings, arguments.seeds))
     made = []

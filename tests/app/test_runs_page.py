@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import lab.runs
+from app.shared import queueing
 from lab.core import arrays
 from lab.report.same_queries import same_queries
 from lab.runs import management
@@ -166,6 +167,36 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
     page.pick("apart", "apart", card["id"])
     assert page.calm and page.test.header[0].value == "Browse"
     assert str(card["id"]) in page.test.query_params["query"]
+
+
+def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_worker):
+    """One training each: networks are compared, and a click queues two more of each. With more: methods are."""
+    page = open_page("runs", runs="recall,smooth", by="r@1", against="smooth")
+    assert "To compare methods and not networks, train each 3 times" in page.words()
+    page.test.button(key="more seeds").click().run()
+    assert page.calm, page.words()
+    queued = queueing.queue().names
+    assert sorted(queued) == ["recall-seed-1", "recall-seed-2", "smooth-seed-1", "smooth-seed-2"]
+    configs = {name: lab.runs.open(runs / name).config for name in queued}
+    assert {config.seed for config in configs.values()} == {1, 2}
+    assert configs["recall-seed-1"].loss.name == "recall_at_k"
+    for name in queued:  # as if it had been trained: the embeddings of a network that differs a little
+        folder, of = runs / name, runs / name.partition("-")[0]
+        config = (folder / "config.yaml").read_text()
+        shutil.rmtree(folder)
+        shutil.copytree(of, folder)
+        (folder / "config.yaml").write_text(config)
+        path = folder / "embeddings" / "test.safetensors"
+        stored = arrays.read(path)
+        noise = np.random.default_rng(len(name)).normal(size=stored["query.vectors"].shape)
+        stored["query.vectors"] = (stored["query.vectors"] + 0.1 * noise).astype(np.float32)
+        arrays.write(path, stored)
+    page = open_page("runs", runs=",".join(["recall", "smooth", *queued]), by="r@1", against="smooth")
+    assert page.calm, page.words()
+    table = next(one.value for one in page.test.dataframe if "less smooth_ap" in one.value.columns)
+    assert table["method"].tolist() == ["smooth_ap", "recall_at_k"] and table["n"].tolist() == ["3", "3"]
+    assert "Over other classes and other trainings" in page.words()
+    assert not [button for button in page.test.button if button.key == "more seeds"]
 
 
 def test_scores_of_other_images_are_marked(runs, open_page):

@@ -23,9 +23,10 @@ from lab.inference.over_classes import mean_over_classes
 from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
+from lab.report.methods import of_same_queries, places_by_setting
 from lab.report.page import _curves, _queries
 from lab.report.page._queries import PREFERRED, nearest
-from lab.report.same_queries import same_queries
+from lab.report.same_queries import SameQueries, same_queries
 from lab.runs import difference
 from lab.runs.folder import Run
 
@@ -173,6 +174,7 @@ def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], Ima
     ]
     parts = [_table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows)]
     parts.append(f"<p>{escape(found.note)}</p>")
+    parts.append(_methods(found, places_by_setting(runs, split), column))
     parts += [f"<p>{escape(found.helped(column, 0, at))}</p>" for at in range(1, len(runs))]
     for place in found.disagreement(column)[:most]:
         parts.append(f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>")
@@ -184,6 +186,18 @@ def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], Ima
             drawn = "".join(_queries.drawn(run, split, images_of(run), row, shown))
             parts.append(f"<p>{escape(run.name)}</p>{drawn}")
     return "".join(parts)
+
+
+def _methods(found: SameQueries, places: dict[str, list[int]], column: str) -> str:
+    """The methods behind the runs, over classes and trainings; nothing where each has one training."""
+    if len(places) < 2 or all(len(members) == 1 for members in places.values()):
+        return ""
+    compared = of_same_queries(found, places, [column])
+    head, body = compared.cells()
+    sentences = compared.sentences[: len(body) - 1]  # the notes after them stand above
+    caption = f"{column} of methods over their trainings (n) and the same queries."
+    table = _table(caption, head[1:], [line[1:] for line in body])
+    return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def _verdict(runs: Sequence[Run]) -> str:

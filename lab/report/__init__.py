@@ -3,10 +3,10 @@
 found = lab.report.report(runs, published=True)
 found.records(), found.to_frame(), found.warnings
 lab.report.write(found, "latex")
+
+Methods that were trained several times are compared by `lab.compare`, for which no run is needed.
 """
 
-from lab.report._facts import ReportLine
-from lab.report._lines import Report, report, setting, together
-from lab.report._write import FORMATS, write
+import lazy_loader
 
-__all__ = ["FORMATS", "Report", "ReportLine", "report", "setting", "together", "write"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,11 +1,16 @@
 """A report as Markdown or LaTeX. Names are data: whatever a format would read as a command is escaped."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from lab.core.formats import markdown_table
-from lab.report._facts import ReportLine
-from lab.report._lines import Report
+
+if TYPE_CHECKING:
+    from lab.report._facts import ReportLine
+    from lab.report._lines import Report
 
 NOTHING = "-"
 

@@ -335,16 +335,14 @@ def compare(
             is not, or an argument that does not apply.
 
     Example:
-        >>> import numpy as np
-        >>> chance = np.random.default_rng(0)
-        >>> labels = np.repeat(np.arange(20), 5)
-        >>> centres = chance.normal(size=(20, 8))
-        >>> def trained(noise):
-        ...     return centres[labels] + noise * chance.normal(size=(100, 8))
-        >>> found = lab.compare({"mine": [trained(0.5) for _ in range(3)],
-        ...                      "contrastive": [trained(1.5) for _ in range(3)]}, labels, scores=["r@1"])
-        >>> print(found.sentences[0])
-        Over other classes and other trainings, r@1 of contrastive is lower than that of mine: ...
+        >>> import lab, numpy
+        >>> chance = numpy.random.default_rng(0)
+        >>> labels = numpy.repeat(numpy.arange(20), 5)
+        >>> centres = chance.normal(size=(20, 8))[labels]
+        >>> good, bad = ([centres + noise * chance.normal(size=(100, 8)) for _ in range(3)] for noise in (0.5, 1.5))
+        >>> found = lab.compare({"contrastive": bad, "mine": good}, labels, scores=["MAP@R"])
+        >>> found.sentences[0].partition(":")[0]
+        'Over other classes and other trainings, MAP@R of mine is higher than that of contrastive'
     """
     if _is_of_runs(methods):
         given = {"labels": labels, "galleries": galleries, **evaluation}
@@ -368,15 +366,13 @@ def _is_of_runs(methods: Any) -> bool:
     Raises:
         ValueError: neither runs nor embeddings by the name of their method, or both.
     """
-    from lab.runs import Run
-
     if isinstance(methods, Mapping):
         trainings = [one for given in methods.values() for one in _trainings_of(given)]
     elif isinstance(methods, Sequence) and not isinstance(methods, str):
         trainings = list(methods)
     else:
         raise ValueError("compare takes a mapping from the name of each method to its trainings, or a list of runs.")
-    are_runs = {isinstance(one, Run | str | Path) for one in trainings}
+    are_runs = {isinstance(one, str | Path) or hasattr(one, "per_query") for one in trainings}
     if len(are_runs) > 1:
         raise ValueError("compare takes runs or embeddings, not both; `lab import` makes a run of embeddings.")
     if not isinstance(methods, Mapping) and are_runs == {False}:
@@ -508,7 +504,7 @@ def places_by_setting(runs: Sequence[Run], split: str = "test") -> dict[str, lis
 def _opened(run: Any) -> Run:
     import lab.runs
 
-    return run if isinstance(run, lab.runs.Run) else lab.runs.open(run)
+    return lab.runs.open(run) if isinstance(run, str | Path) else run
 
 
 def _check_methods(methods: Mapping[str, Any]) -> None:

@@ -49,6 +49,8 @@ for name in lab.metrics.names():
 for name in lab.reranking.names():
     lab.reranking.create(name).rerank(ranking, images, images)
 assert lab.evaluate(images).values["r@1"] >= 0
+other = lab.EmbeddingSet(np.random.default_rng(0).normal(size=(48, 16)), labels.numpy())
+assert lab.compare({"one": images.vectors, "other": other.vectors}, labels).latex()
 found = lab.inspect.pair_gradients(lab.losses.create("smooth_ap"), rows, labels)
 assert found.summary
 attempt("figure", found.figure)

@@ -24,6 +24,7 @@ PARSED_ONLY = {
     "lab list data sop ~/data/sop": "images that may not be handed on",
     "lab papers protocol tricks": "hours of training",
     "lab papers reproduce": "images that may not be handed on (tests/protocols)",
+    "lab runs compare": "trainings with further seeds (tests/report)",
     "lab runs knobs --group taus": "the runs of a sweep (tests/report)",
     "lab play": "opens a browser",
     "lab serve": "a server (tests/cli)",

@@ -16,7 +16,7 @@ PARTS = (
     "inference.paired", "inference.crossed", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers",
     "protocols", "papers.tables", "core.results", "core.knobs",
 )  # fmt: skip
-CALLS = ("EmbeddingSet", "adapt", "evaluate", "load", "resume", "train")
+CALLS = ("EmbeddingSet", "adapt", "compare", "evaluate", "load", "resume", "train")
 """What `lab` itself offers."""
 INTERNAL = {"cli", "doctor", "kernels"}
 """Parts without a page: what stands in them is reached through the others."""

@@ -102,21 +102,21 @@ class MethodDifference:
 
     @property
     def interval(self) -> str:
-        """`95 % interval -0.010 to +0.046`, or why there is none."""
+        """`95 % interval over classes and trainings -0.010 to +0.046`, or why there is none."""
         if self.classes < FEWEST:
             return f"{self.classes} {'class is' if self.classes == 1 else 'classes are'} too few for an interval"
         if min(self.trainings) < FEWEST_TRAININGS:
             return "one training of a method is too few for an interval"
-        return f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
+        return f"95 % interval over classes and trainings {self.low:+.3f} to {self.high:+.3f}"
 
     def __str__(self) -> str:
-        """`+0.042, 95 % interval +0.010 to +0.074: higher over other classes and trainings`."""
+        """`+0.042, 95 % interval over classes and trainings +0.010 to +0.074: higher`."""
         if not self.known:
             return f"{self.mean:+.3f}; {self.interval}"
         if self.low <= 0 <= self.high:
             return f"{self.mean:+.3f}, {self.interval}: no difference can be told"
         direction = "higher" if self.low > 0 else "lower"
-        return f"{self.mean:+.3f}, {self.interval}: {direction} over other classes and trainings"
+        return f"{self.mean:+.3f}, {self.interval}: {direction}"
 
 
 def method_difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> MethodDifference:
@@ -140,7 +140,7 @@ def method_difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray)
         >>> before = [[0.50] * 8, [0.52] * 8, [0.51] * 8]
         >>> after = [[0.60] * 8, [0.61] * 8, [0.59] * 8]
         >>> print(method_difference(before, after, range(8)))
-        +0.090, 95 % interval +0.067 to +0.113: higher over other classes and trainings
+        +0.090, 95 % interval over classes and trainings +0.067 to +0.113: higher
     """
     first = np.atleast_2d(np.asarray(before, np.float64))
     second = np.atleast_2d(np.asarray(after, np.float64))

@@ -33,13 +33,13 @@ class Difference:
 
     @property
     def interval(self) -> str:
-        """`95 % interval -0.010 to +0.046`."""
+        """`95 % interval over classes -0.010 to +0.046`."""
         if self.classes < FEWEST:
             return f"{self.classes} {'class is' if self.classes == 1 else 'classes are'} too few for an interval"
-        return f"95 % interval {self.low:+.3f} to {self.high:+.3f}"
+        return f"95 % interval over classes {self.low:+.3f} to {self.high:+.3f}"
 
     def __str__(self) -> str:
-        """`+0.018, 95 % interval -0.010 to +0.046: no difference can be told on such classes`."""
+        """`+0.018, 95 % interval over classes -0.010 to +0.046: no difference can be told on such classes`."""
         if self.classes < FEWEST:
             return f"{self.mean:+.3f}; {self.interval}"
         told = "higher" if self.low > 0 else "lower" if self.high < 0 else "no difference can be told"
@@ -62,7 +62,7 @@ def difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> Dif
     Example:
         >>> from lab.inference.paired import difference
         >>> print(difference([0] * 8, [0.5, 1, 1, 1, 1, 1, 1, 0.5], [0, 1, 2, 3, 4, 5, 6, 7]))
-        +0.875, 95 % interval +0.667 to +1.000: higher on such classes
+        +0.875, 95 % interval over classes +0.667 to +1.000: higher on such classes
     """
     change, classes = np.asarray(after, np.float64) - np.asarray(before, np.float64), np.asarray(labels)
     if change.shape != classes.shape:

@@ -131,7 +131,7 @@ class MethodComparison:
                 told = f"{row.score} of {row.method} is {direction} than that of {self.baseline.name}"
             else:
                 told = f"no difference between {row.method} and {self.baseline.name} can be told in {row.score}"
-            return f"Over other classes and other trainings, {told}: {change.mean:+.3f}, {change.interval} ({over})."
+            return f"{told[0].upper()}{told[1:]}: {change.mean:+.3f}, {change.interval} ({over})."
         after = next(method for method in self.methods if method.name == row.method).values[row.score]
         before = self.baseline.values[row.score]
         networks = difference(before.mean(0), after.mean(0), self.labels)
@@ -342,7 +342,7 @@ def compare(
         >>> good, bad = ([centres + noise * chance.normal(size=(100, 8)) for _ in range(3)] for noise in (0.5, 1.5))
         >>> found = lab.compare({"contrastive": bad, "mine": good}, labels, scores=["MAP@R"])
         >>> found.sentences[0].partition(":")[0]
-        'Over other classes and other trainings, MAP@R of mine is higher than that of contrastive'
+        'MAP@R of mine is higher than that of contrastive'
     """
     if _is_of_runs(methods):
         given = {"labels": labels, "galleries": galleries, **evaluation}

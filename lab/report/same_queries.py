@@ -83,8 +83,8 @@ class SameQueries:
         return dict(sorted(found.items(), key=lambda one: -one[1].mean))
 
     def effect(self, column: str, before: int, after: int) -> str:
-        """How two runs differ: "On the same 332 corrected test images: r@1 0.545 → 0.563 (+0.018, 95 % interval -0.010
-        to +0.046: no difference can be told on such classes)."."""
+        """How two runs differ: "On the same 332 corrected test images: r@1 0.545 → 0.563 (+0.018, 95 % interval over
+        classes -0.010 to +0.046: no difference can be told on such classes)."."""
         one, other = np.nanmean(self.values[column][[before, after]], axis=1)
         told = f"On {self.words}: {column} {one:.3f} → {other:.3f} ({self.difference(column, before, after)})."
         return f"{told} {self.note}"

@@ -195,7 +195,7 @@ def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_w
     assert page.calm, page.words()
     table = next(one.value for one in page.test.dataframe if "less smooth_ap" in one.value.columns)
     assert table["method"].tolist() == ["smooth_ap", "recall_at_k"] and table["n"].tolist() == ["3", "3"]
-    assert "Over other classes and other trainings" in page.words()
+    assert "95 % interval over classes and trainings" in page.words()
     assert not [button for button in page.test.button if button.key == "more seeds"]
 
 

@@ -86,8 +86,9 @@ def test_marks_on_rightly_labelled_images_of_the_test_show_no_gain(planted):
     found = same_queries([first, third])
     assert len(found.items) == len(third.embeddings()) == len(first.embeddings()) - 6
     np.testing.assert_array_equal(*found.values["MAP@R"])
-    assert "(+0.000, 95 % interval +0.000 to +0.000: no difference can be told on such classes)." in effect(
-        first, third
+    assert (
+        "(+0.000, 95 % interval over classes +0.000 to +0.000: no difference can be told on such classes)."
+        in effect(first, third)
     )
     assert "(without 6 of first)" in effect(first, third) and "not joined: 6 of first" in effect(first, third)
 

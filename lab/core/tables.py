@@ -10,6 +10,7 @@ import csv
 import datetime
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ import numpy as np
 from lab.core.files import checked
 from lab.core.formats import FORMULA
 from lab.core.number_blocks import line_blocks, read_block
-from lab.core.results import as_array
+from lab.core.results import as_array, cells_of, check_exact, check_exact_tensor
 
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
@@ -128,18 +129,17 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
     Raises:
         ValueError: with `exact`, different names may have become one number.
     """
+    if exact:
+        check_exact_tensor(values, what)
     values = column(values)
     kind = values.dtype if isinstance(values, np.ndarray) else None
     cells = _cells(values)
     numbers: list[Any] = [one for one in cells if isinstance(one, float | np.floating) and one == one]
     if not numbers:
         return [text_of(one) for one in cells]
-    limit = 2.0 ** (np.finfo(kind).nmant + 1 if kind is not None and kind.kind == "f" else 53)
-    if exact and (large := next((one for one in numbers if abs(one) >= limit), None)) is not None:
-        raise ValueError(
-            f"The {what} are floating-point numbers such as {large}, of which several names may have become one; read "
-            'that column as text, in pandas with dtype={"COLUMN": str}.'
-        )
+    if exact:
+        eps = np.finfo(kind).eps if kind is not None and kind.kind == "f" else np.finfo(np.float64).eps
+        check_exact(np.array(numbers, np.float64), float(eps), what)
     gaps = any(not text_of(one) for one in cells)
     if gaps and all(float(one).is_integer() for one in numbers):
         cells = [int(one) if isinstance(one, float | np.floating) and one == one else one for one in cells]
@@ -148,6 +148,7 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
 
 def label_names(values: Any, what: str) -> list[str]:
     """Return a column of labels as `names` does; a negative number, but not the text "-1", says nothing, too."""
+    check_exact_tensor(values, what)
     cells = column(values)
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
         cells = np.where(cells < 0, np.nan, cells)
@@ -163,8 +164,30 @@ def negative_sentence(class_names: Iterable[str]) -> str:
     return ""
 
 
+def alike_sentence(class_names: Iterable[str]) -> str:
+    """Name two classes that a reader may take for one, as they differ in capitals, in blanks or in how an accent is
+    stored alone; empty where there are none.
+
+    Example:
+        >>> from lab.core.tables import alike_sentence
+        >>> alike_sentence(["Bags", "lamps", "bags"])
+        "'Bags' and 'bags' are two classes, which differ in capitals, blanks or the form of accents alone"
+    """
+    first: dict[str, str] = {}
+    for name in class_names:
+        plain = unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
+        other = first.setdefault(plain, name)
+        if other != name:
+            here, there = (name if name.isascii() else f"{name} ({ascii(name)})" for name in (other, name))
+            return (
+                f"{here!r} and {there!r} are two classes, which differ in capitals, blanks or the form of accents alone"
+            )
+    return ""
+
+
 def column(values: Any) -> Any:
     """Return a column as an array where its numbers are of one type, which says how exact they are; else as a list."""
+    values = cells_of(values)
     if hasattr(values, "detach"):
         values = as_array(values, "values")
     if hasattr(values, "to_numpy") and isinstance(getattr(values, "dtype", None), np.dtype):  # a column of pandas

@@ -74,8 +74,8 @@ class Manifest(SplitKnobs, ImageSet):
 
     @property
     def classes_sentence(self) -> str:
-        sentence = tables.negative_sentence(self.class_names)
-        return f"In the column label {sentence}." if sentence else ""
+        told = tables.negative_sentence(self.class_names), tables.alike_sentence(self.class_names)
+        return " ".join(f"In the column label {sentence}." for sentence in told if sentence)
 
 
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:

@@ -123,7 +123,7 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
             i, j = (
                 torch.from_numpy(a[start : start + PAIRS].astype(np.int64)).to(left.device) for a in (rows, columns)
             )
-            gap = -(left[i] * right[j]).sum(1)
+            gap = -space.pair_products(left[i], right[j])
             parts.append((gap.clamp(min=0) / greatest[i]).cpu().numpy())
         return np.concatenate(parts)
 

@@ -22,9 +22,12 @@ Nearest = tuple[torch.Tensor, torch.Tensor]
 """Dot products [q k], descending (NaN where there is none), and gallery positions [q k] (-1)."""
 
 
-def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
-    """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d]."""
-    products = queries @ items.T
+def nearest_rows(space: Space, queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+    """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d].
+
+    All are rows that `space` prepared.
+    """
+    products = queries @ items.T if space.similarity == "cosine" else space.block_scores(queries, items)
     return _descending(products, positions.expand(products.shape), k)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.formats import counted
 from lab.data.images.reading import (
     CONVERT,
@@ -86,6 +87,8 @@ def sentences(left_out: LeftOut) -> list[str]:
     """Say how many files were left out for each reason, with an example."""
     told = []
     for (one, several), names in left_out.items():
+        if not names:
+            continue
         what, verb = counted(len(names), one, several), "is" if len(names) == 1 else "are"
         convert = f"; {CONVERT}" if (one, several) == PHOTO else ""
         told.append(f"{what} {verb} left out, for instance {names[0]}{convert}.")
@@ -239,7 +242,9 @@ def classes_sentence(class_names: Sequence[str], labels: np.ndarray) -> str:
     shown = ", ".join(class_names[:SHOWN]) + (", ..." if len(class_names) > SHOWN else "")
     images, classes = counted(len(labels) - loose, "image"), counted(len(class_names), "class", "classes")
     without = f"; {counted(loose, *LOOSE)}" if loose else ""
-    return f"Classes are the folders {shown} ({images} in {classes}){without}."
+    alike = tables.alike_sentence(class_names)
+    alike = f"; {alike}" if alike else ""
+    return f"Classes are the folders {shown} ({images} in {classes}){without}{alike}."
 
 
 def problems_sentence(problems: Sequence[str]) -> str:

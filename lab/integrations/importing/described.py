@@ -15,6 +15,7 @@ from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.results import as_array, no_class
 from lab.data import ImageRecords, Split
+from lab.data.images.paths import key_of, place_finder
 from lab.data.images.reading import ImageError, size_of
 
 NAMES = {
@@ -140,8 +141,7 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
         told += [f"{counted(without, 'row')} without"] if without else []
         negative = tables.negative_sentence(images.class_names)
-        if negative:
-            told.append(negative)
+        told += [one for one in (negative, tables.alike_sentence(images.class_names)) if one]
     for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
         if what in taken:
             told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
@@ -213,14 +213,15 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
         base: what relative paths are relative to.
 
     Raises:
-        ValueError: one is missing or no picture; says how many are. Or there are more or fewer.
+        ValueError: one is missing or no picture; says how many are. Or there are more or fewer, or one stands twice.
     """
     if len(images) != count:
         raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
-    paths = tables.names(images, "paths of pictures")
-    root, keys = whole(base), [one.replace("\\", "/") for one in paths]
-    if any(os.path.isabs(one) for one in paths):
-        places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
+    root = whole(base)
+    paths = [os.path.expanduser(one) for one in tables.names(images, "paths of pictures")]
+    keys = [key_of(one, root) for one in paths]
+    if any(os.path.isabs(key) or key.startswith("..") for key in keys):  # some lie elsewhere: take a folder of all
+        places = [os.path.normpath(os.path.join(root, key)) for key in keys]
         root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
         keys = [Path(one).relative_to(root).as_posix() for one in places]
 
@@ -238,7 +239,23 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
             f"{len(bad):,} of {len(keys):,} pictures cannot be read, the first: {bad[0].rstrip('.')}. Correct the "
             "paths, or import without pictures; the pages then show what is known in words."
         )
+    _check_once(root, keys)
     return root, keys
+
+
+def _check_once(root: Path, keys: Sequence[str]) -> None:
+    """Make sure that no picture stands in two rows, whatever its path is spelt like; links are followed.
+
+    Raises:
+        ValueError: one does; names the rows.
+    """
+    place_of = place_finder()
+    first: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        earlier = first.setdefault(place_of(root / key), row)
+        if earlier < row:
+            also = "" if keys[earlier] == key else f", which is {keys[earlier]}"
+            raise ValueError(f"Rows {earlier:,} and {row:,} have the same picture {key}{also}; each row needs its own.")
 
 
 def plain(values: Any) -> list[Any]:

@@ -143,7 +143,10 @@ def _torch(path: Path, vector: str) -> Source:
 
 def _of_tensors(held: dict[str, Any], vector: str, path: Path) -> Source:
     source = _named(held, vector, path)
-    return Source(source.vectors, {name: values.numpy() for name, values in source.columns.items()})
+    columns = {}
+    for name, values in source.columns.items():  # numpy has no bfloat16
+        columns[name] = values if values.is_floating_point() else values.numpy()
+    return Source(source.vectors, columns)
 
 
 def _named(held: dict[str, Any], vector: str, path: Path) -> Source:

@@ -482,6 +482,8 @@ def load(
         )
     if index in lab.search.names():
         lab.search.create(str(index), **knobs)  # a misspelt knob, or argument, is told now
+    elif given := [*(["gallery"] if gallery is not None else []), *knobs]:
+        raise ValueError(f"The saved index {index} says what is searched and how, so leave out {', '.join(given)}.")
     custom = None
     if encoder is not None:
         from lab.runs.custom.modules import again

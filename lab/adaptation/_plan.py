@@ -79,6 +79,9 @@ def plan_head(
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
     trains = [] if loss is None else ["loss"]
     trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if name in sections]
+    trains += [
+        f"training.{name}" for name in sections.get("training") or {} if name not in ("device", "seed", "workers")
+    ]
     if head == "whitening" and trains:
         raise ValueError(
             f"The head whitening is not trained, so {' and '.join(trains)} would change nothing; leave "

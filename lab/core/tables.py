@@ -27,7 +27,7 @@ TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
 """Endings of the files that hold tables: text, and columns of typed values."""
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "vertical bar": "|"}
 SNIFFED = 100
 """Rows at the beginning of a file that tell what separates its cells."""
 
@@ -97,7 +97,9 @@ def arrow_columns(table: Any) -> dict[str, Any]:
 
 
 def read_text(path: Path, choose: Choose | None = None) -> TextTable:
-    """Read a CSV file, separated by commas, semicolons or tabs, each cell as text without the blanks around it.
+    """Read a CSV file, each cell as text without the blanks around it.
+
+    Commas, semicolons, tabs or vertical bars separate the cells.
 
     Args:
         choose: which columns hold numbers; by default none.
@@ -165,24 +167,27 @@ def negative_sentence(class_names: Iterable[str]) -> str:
 
 
 def alike_sentence(class_names: Iterable[str]) -> str:
-    """Name two classes that a reader may take for one, as they differ in capitals, in blanks or in how an accent is
+    """Name two classes that a reader may take for one, as they differ in capitals, in blanks or in how a letter is
     stored alone; empty where there are none.
 
     Example:
         >>> from lab.core.tables import alike_sentence
         >>> alike_sentence(["Bags", "lamps", "bags"])
-        "'Bags' and 'bags' are two classes, which differ in capitals, blanks or the form of accents alone"
+        "'Bags' and 'bags' are two classes that differ in capitals, blanks or the form of letters alone"
     """
     first: dict[str, str] = {}
     for name in class_names:
-        plain = unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
-        other = first.setdefault(plain, name)
+        letters = [one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf"]
+        other = first.setdefault(" ".join("".join(letters).split()).casefold(), name)
         if other != name:
-            here, there = (name if name.isascii() else f"{name} ({ascii(name)})" for name in (other, name))
-            return (
-                f"{here!r} and {there!r} are two classes, which differ in capitals, blanks or the form of accents alone"
-            )
+            here, there = _shown(other), _shown(name)
+            return f"{here} and {there} are two classes that differ in capitals, blanks or the form of letters alone"
     return ""
+
+
+def _shown(name: str) -> str:
+    """A name in quotes; one of other letters than those of ASCII also by their numbers."""
+    return repr(name) if name.isascii() else f"'{name}' ({ascii(name)[1:-1]})"
 
 
 def column(values: Any) -> Any:
@@ -204,7 +209,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
     if isinstance(value, datetime.datetime) and value.time() == datetime.time() and value.tzinfo is None:
-        value = value.date()
+        # Pandas' have nanoseconds, which `time` leaves out.
+        value = value if getattr(value, "nanosecond", 0) else value.date()
     return str(value).strip()
 
 
@@ -213,7 +219,10 @@ def _cells(values: Any) -> list[Any]:
     if not isinstance(values, np.ndarray):
         return list(values)
     if values.dtype.kind == "M":
-        return values.astype("datetime64[us]").tolist()
+        known = ~np.isnat(values)
+        dates = values.astype("datetime64[us]")
+        exact = (dates[known] == values[known]).all()  # Python's dates know no nanoseconds
+        return dates.tolist() if exact else [str(one) if one == one else None for one in values]
     return list(values) if values.dtype.kind == "f" else values.tolist()
 
 

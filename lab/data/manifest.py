@@ -141,20 +141,23 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     """Keep each image once, whatever its path is spelt like; links are followed.
 
     Raises:
-        ValueError: an image has two labels.
+        ValueError: an image has two labels, splits, roles or super-classes.
     """
     place_of = place_finder()
     places = [place_of(root / key) for key in table.key]
+    columns = {"label": table.label, "split": table.split, "role": table.role, "super_class": table.super_class}
+    said = {name: values for name, values in columns.items() if values}
     first: dict[str, int] = {}
     repeats = []
     for row, place in enumerate(places):
         earlier = first.setdefault(place, row)
-        if table.label[earlier] != table.label[row]:
-            name = " ".join(table.key[row].split())
-            raise ValueError(
-                f"{file}, row {row + 1}: {name} has {_label_in_words(table, row)}, but "
-                f"{_label_in_words(table, earlier)} in row {earlier + 1}."
-            )
+        for column, values in said.items():
+            if values[earlier] != values[row]:
+                name = " ".join(table.key[row].split())
+                raise ValueError(
+                    f"{file}, row {row + 1}: {name} has {_in_words(column, values[row])}, but "
+                    f"{_in_words(column, values[earlier])} in row {earlier + 1}."
+                )
         if earlier < row:
             repeats.append(f"row {row + 1} repeats row {earlier + 1}, {table.key[row]}")
     if repeats:
@@ -165,5 +168,5 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     table.keep([first[place] == row for row, place in enumerate(places)])
 
 
-def _label_in_words(table: Table, row: int) -> str:
-    return f"the label {table.label[row]!r}" if table.label[row] else "no label"
+def _in_words(column: str, value: str) -> str:
+    return f"the {column.replace('_', '-')} {value!r}" if value else f"no {column.replace('_', '-')}"

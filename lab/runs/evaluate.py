@@ -161,7 +161,7 @@ def evaluate_run(
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
     if run.config.outside and encoder is None:
-        yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
+        yield from _measure_stored(run, writer, config or run.config, splits)
         return
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
@@ -201,10 +201,17 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
     processes.lists(trained.loader.problems)
 
 
-def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:
-    """Measure vectors that were made elsewhere: there is no model that could make them anew."""
+def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...] | None) -> Iterator[Record]:
+    """Measure vectors that were made elsewhere: there is no model that could make them anew.
+
+    Args:
+        splits: by default those that the configuration names, if it differs from the run's there, else all.
+    """
     images, metrics = run.dataset(), metrics_of(config)
-    for name in splits:
+    named = config.evaluation.knobs.splits
+    if splits is None and named != run.config.evaluation.knobs.splits:
+        splits = named
+    for name in splits or run.splits:
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
         how = _as_made(run, name, config)
         check_search(how, anchors is not None)
@@ -225,7 +232,8 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
     """
     made = run.config_of(split)
     changed = difference(run.config, config).keys() & difference(made, config).keys()
-    lost = [path for path in sorted(changed) if path.startswith(("testing.", *(f"evaluation.{k}" for k in MAKING)))]
+    fixed = {f"evaluation.{knob}" for knob in (*MAKING, "batch_size")}
+    lost = [path for path in sorted(changed) if path.startswith("testing.") or path in fixed]
     if lost:
         instead = "" if config.imported else ", or give the encoder: --encoder module:function"
         raise ValueError(

@@ -38,6 +38,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
+    of_list = ("state", "loss", "data", "tag", "group", "last", "sort")
+    given = [f"--{name}" for name in of_list if getattr(arguments, name) is not None]
+    if arguments.scores is not SCORES:
+        given.append("--scores")
+    if arguments.run and given:
+        raise ValueError(f"{', '.join(given)} is for the list of all runs; leave out {' and '.join(arguments.run)}.")
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     if len(runs) == 2:
         _difference(runs[0], runs[1], arguments.json)

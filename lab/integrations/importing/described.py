@@ -101,6 +101,9 @@ def sorted_out(
         ValueError: there is no such column.
     """
     left = {str(name): values for name, values in columns.items()}
+    written: dict[str, str] = {}  # a name in small letters to the column, as spreadsheets write Label
+    for name in left:
+        written.setdefault(name.strip().casefold(), name)
     columns_by_use: dict[str, Any] = {}
     taken: dict[str, str] = {}
     for what, names in NAMES.items():
@@ -111,8 +114,9 @@ def sorted_out(
             raise ValueError(
                 f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."
             )
-        for name in (column,) if column else names:
-            vague = name in ("part", "role") and not column  # which may mean anything
+        for word in (column,) if column else names:
+            vague = word in ("part", "role") and not column  # which may mean anything
+            name = word if word in left else written.get(word, word)
             if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
                 columns_by_use[what] = left.pop(name)
                 taken[what] = name
@@ -146,6 +150,8 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         if what in taken:
             told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
     told += [f"labels: those of run {like}"] if like else []
+    if like and row_facts["metadata"]:
+        told.append(f"left out, since metadata are those of run {like}: {', '.join(row_facts['metadata'])}")
     told += [f"metadata: {', '.join(row_facts['metadata'])}"] if row_facts["metadata"] and not like else []
     return "; ".join(told)
 
@@ -191,6 +197,8 @@ def records(
     texts = [str(row) for row in range(count)] if keys is None else tables.names(keys, "keys")
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
+        if not key:
+            raise ValueError(f"Row {row:,} has no key; give each row its own, or leave the keys out.")
         if first.setdefault(key, row) != row:
             raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
     labels, names = labelled(label, count)

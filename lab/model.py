@@ -19,6 +19,7 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -372,6 +373,33 @@ class Model:
         listed = [Neighbour(at, score, *found.row(position)) for at, (score, position) in enumerate(nearest, start=1)]
         listed = self._same(listed) if unknown else listed
         return [one for one in listed if least is None or one.score >= least]
+
+    def replaced(self, listed: Sequence[Neighbour]) -> str:
+        """Name those of some neighbours whose picture is another one now than when it was embedded, in a sentence.
+
+        Empty where there is none, and where what is searched keeps no digests of its pictures. Reads the pictures.
+        """
+        given = self._given
+        if not listed:
+            return ""
+        if not (given is None or isinstance(given, Run)) or self._index not in lab.search.names():
+            return ""
+        run = given or self.run
+        split = self.split if run is self.run or self.split in run.splits else "test"
+        known = run.pictures(split, np.array([one.item for one in listed], np.int64)).contents
+        changed = []
+        for one, content in zip(listed, known.tolist(), strict=True):
+            with suppress(OSError, ValueError):  # one that cannot be read is no other picture
+                now = self.images.with_content(one.item)[1]
+                if content and now and now != content:
+                    changed.append(one.key)
+        if not changed:
+            return ""
+        several = counted(len(changed), "listed picture was", "listed pictures were")
+        return (
+            f"{several} replaced since {run.name} embedded its {split} split, for instance {changed[0]}; such a score "
+            f"is of the old picture. Embed the split again: lab evaluate {run.path} --split {split}."
+        )
 
     def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
         """Those that reach the run's threshold, each with its probability."""

@@ -285,10 +285,13 @@ def need_classes(chosen: SplitView) -> None:
 
 
 def say_left_out(chosen: SplitView) -> None:
-    """Say how many images of the searched ones have no class, and what becomes of them."""
+    """Say how many images of the searched ones have no class and what becomes of them, and what limits the scores."""
     if chosen.whole.left_out and chosen.whole.judged:
         outdated = "" if chosen.step is not None else chosen.run.folder.outdated(chosen.split)
         page_frame.say(" ".join(filter(None, (chosen.whole.left_out, outdated))))
+    if chosen.step is None and chosen.whole.judged:
+        for words in chosen.run.folder.score_warnings(chosen.split):
+            page_frame.say(words)
 
 
 def warn(known: Library) -> None:

@@ -202,11 +202,19 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
             source="own",
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.seed for run in mine if run.config.seed is not None),
-            note=_faults(mine),
+            note=" ".join(filter(None, (_faults(mine), _warnings(mine, split)))),
             measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
         )
         lines.append(line)
     return lines
+
+
+def _warnings(runs: Sequence[Run], split: str) -> str:
+    """What a reader of the scores of these runs has to know."""
+    told = []
+    for run in runs:
+        told += [f"{run.name}: {words}" for words in run.score_warnings(split)]
+    return " ".join(told)
 
 
 def _faults(runs: Sequence[Run]) -> str:

@@ -421,6 +421,17 @@ class Run:
             )
         return stored.find(self.path / "scores" / f"{split}.json", ScoresFile) or None
 
+    def score_warnings(self, split: str | None = None) -> list[str]:
+        """What a reader of the scores has to know, each sentence once: that all images are of one class, or that first
+        places are tied.
+
+        Args:
+            split: by default all that have scores.
+        """
+        splits = self.splits if split is None else (split,)
+        warnings = [words for one in splits for words in (self.scores(one) or {}).get("warnings", ())]
+        return list(dict.fromkeys(warnings))
+
     def outdated(self, split: str = "test") -> str:
         """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
         scores = self.scores(split)

@@ -90,7 +90,7 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
 
 
 def _one(run: Run, as_json: bool) -> None:
-    from lab.cli._scores import rows_of
+    from lab.cli._scores import rows_of, warn
 
     status = run.status
     if as_json:
@@ -104,6 +104,7 @@ def _one(run: Run, as_json: bool) -> None:
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)
+    warn(run)
     if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):
         say(sentence)
 

@@ -78,7 +78,7 @@ def plan_head(
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
     trains = [] if loss is None else ["loss"]
-    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if name in sections]
+    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if sections.get(name)]
     trains += [
         f"training.{name}" for name in sections.get("training") or {} if name not in ("device", "seed", "workers")
     ]

@@ -61,6 +61,8 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
     rows = [row_of(run, arguments.scores) for run in runs]
+    if arguments.scores is not SCORES:
+        _check_scores(runs, rows, arguments.scores)
     kept = [row for row in rows if fits(row, arguments)]
     if arguments.sort:
         kept = _sorted(kept, arguments.sort, rows)
@@ -75,6 +77,20 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
         say(tables.UNLIKE)
     if not arguments.json and (sentence := Queue(default_root(arguments.runs)).sentence):
         say(sentence)
+
+
+def _check_scores(runs: Sequence[Run], rows: list[dict], columns: Sequence[str]) -> None:
+    """Refuse the name of a score that no run has.
+
+    Raises:
+        ValueError: lists those that there are.
+    """
+    for column in columns:
+        if rows and all(row[column] is None for row in rows):
+            known = [
+                name for run in runs for split in run.splits for name in (run.scores(split) or {}).get("values", ())
+            ]
+            raise ValueError(f"No run has a score {column!r}; there are {', '.join(dict.fromkeys(known)) or 'none'}.")
 
 
 def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
@@ -100,6 +116,7 @@ def _one(run: Run, as_json: bool) -> None:
         return
     from lab.launchers.background.queue import Queue
 
+    _ = run.config_dict  # which refuses a damaged file in a sentence
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):

@@ -105,7 +105,7 @@ def _numpy(path: Path, vector: str) -> Source:
     try:
         read = np.load(path, mmap_mode="r", allow_pickle=False)
         if isinstance(read, np.ndarray):
-            return Source(read)
+            return alone(read, vector, str(path))
         with read:
             held = {name: read[name] for name in read.files}
     except ValueError as error:
@@ -116,6 +116,17 @@ def _numpy(path: Path, vector: str) -> Source:
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
         ) from None
     return _named(held, vector, path)
+
+
+def alone(vectors: Any, vector: str, what: str) -> Source:
+    """Return vectors that stand alone, so that no name of an array or column can choose them.
+
+    Raises:
+        ValueError: one is given.
+    """
+    if vector:
+        raise ValueError(f"{what} is one array without a name, so {vector!r} names nothing in it; leave out --vector.")
+    return Source(vectors)
 
 
 def _torch(path: Path, vector: str) -> Source:
@@ -132,7 +143,7 @@ def _torch(path: Path, vector: str) -> Source:
             "torch.save(vectors, file), or torch.save({'vectors': vectors, 'labels': labels}, file)."
         ) from None
     if isinstance(read, torch.Tensor):
-        return Source(read)
+        return alone(read, vector, str(path))
     if not isinstance(read, Mapping):
         raise ValueError(f"{path} holds a {type(read).__name__}, not a tensor or a dictionary of tensors.")
     held = {str(name): values for name, values in read.items() if hasattr(values, "shape")}
@@ -303,6 +314,7 @@ def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
 
 
 def _faiss(path: Path, vector: str) -> Source:
+    alone(None, vector, str(path))
     faiss = faiss_library()
 
     index = owner = faiss.read_index(str(path))  # which frees an index inside another one with it

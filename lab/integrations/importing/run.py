@@ -137,6 +137,12 @@ def brought_of(
     Raises:
         ValueError: what is known of the rows cannot be used; names the row.
     """
+    named = row_facts.get("key") is not None or row_facts.get("image") is not None
+    if with_root and not named:
+        raise ValueError(
+            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
+            "paths as keys or images (--key, --image), or leave the folder out."
+        )
     if like is None:
         return _described(table, row_facts, base, with_root, contents)
     brought = _like(table, row_facts, base, like)
@@ -159,7 +165,8 @@ def _sorted_out(
     if isinstance(vectors, str | Path):
         source = reading.read(vectors, column)
     else:
-        source = reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
+        is_table = reading.is_table(vectors)
+        source = reading.of_table(vectors, column) if is_table else reading.alone(vectors, column, "vectors")
     table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     given = [what for what, values in known.items() if values is not None and not isinstance(values, str)]
@@ -183,11 +190,6 @@ def _described(
 
     keys, folder, count = row_facts.get("key"), None, table.shape[0]
     pictured = row_facts.get("image", keys if with_root else None)
-    if with_root and pictured is None:
-        raise ValueError(
-            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
-            "paths as keys or images (--key, --image), or leave the folder out."
-        )
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, count)
     columns: dict[str, Any] = {

@@ -19,7 +19,6 @@ Example (`root` is the folder of your runs, a `pathlib.Path`):
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +41,7 @@ from lab.data.images.folders import problems_sentence
 from lab.data.images.paths import place_finder
 from lab.data.images.reading import as_rgb
 from lab.inspect import AlikeRegions
+from lab.runs import joined
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
@@ -377,7 +377,7 @@ class Model:
     def replaced(self, listed: Sequence[Neighbour]) -> str:
         """Name those of some neighbours whose picture is another one now than when it was embedded, in a sentence.
 
-        Empty where there is none, and where what is searched keeps no digests of its pictures. Reads the pictures.
+        Empty where there is none, and where what is searched keeps no digests of picture files. Reads the files.
         """
         given = self._given
         if not listed:
@@ -386,20 +386,8 @@ class Model:
             return ""
         run = given or self.run
         split = self.split if run is self.run or self.split in run.splits else "test"
-        known = run.pictures(split, np.array([one.item for one in listed], np.int64)).contents
-        changed = []
-        for one, content in zip(listed, known.tolist(), strict=True):
-            with suppress(OSError, ValueError):  # one that cannot be read is no other picture
-                now = self.images.with_content(one.item)[1]
-                if content and now and now != content:
-                    changed.append(one.key)
-        if not changed:
-            return ""
-        several = counted(len(changed), "listed picture was", "listed pictures were")
-        return (
-            f"{several} replaced since {run.name} embedded its {split} split, for instance {changed[0]}; such a score "
-            f"is of the old picture. Embed the split again: lab evaluate {run.path} --split {split}."
-        )
+        keys = joined.replaced(run, split, self.images, np.array([one.item for one in listed], np.int64))
+        return joined.replaced_sentence(run, split, keys)
 
     def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
         """Those that reach the run's threshold, each with its probability."""

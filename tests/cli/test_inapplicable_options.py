@@ -102,7 +102,7 @@ def test_a_picture_that_was_replaced_is_named_beside_its_score(place, capsys):
     assert main(words) == 0
     told = capsys.readouterr().err
     assert (
-        f"1 listed picture was replaced since trained embedded its test split, for instance {picture.parent.name}"
+        f"1 picture shown was replaced since trained embedded its test split, for instance {picture.parent.name}"
         in told
     )
     assert main(["evaluate", "trained", "--runs", str(place / "runs")]) == 0

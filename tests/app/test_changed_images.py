@@ -110,11 +110,12 @@ def test_check_links_to_the_image_that_it_means(tmp_path, monkeypatch, open_page
     monkeypatch.setenv("LAB_RUNS", str(tmp_path))
     pairs = {}
     for name in ("mixed", "alone"):
-        page = open_page("check", run=name)
+        page = open_page("check", show="pairs", run=name)
         pairs[name] = page.test.dataframe[0].value.values.tolist()
-    assert pairs["mixed"] == pairs["alone"], "unknown images take no place among the first k"
-    page = open_page("check", run="mixed")
-    page.tell("confusion matrix", "picked", {"row": 0, "column": 1})
+    assert pairs["mixed"] == pairs["alone"], "images without a class take no place among the first k"
+    page = open_page("check", show="pairs", run="mixed")
     wanted = page.gallery("confusion matrix")["names"][0]
-    item = int(page.test.query_params["query"][0])
+    page.tell("confusion matrix", "picked", {"row": 0, "column": 1})
+    assert page.calm and page.test.header[0].value == "Browse"
+    item = int(page.test.query_params["query"])
     assert named[item] == wanted and len(run.embeddings()) == 200

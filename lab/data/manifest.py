@@ -9,7 +9,7 @@ from lab.core.formats import counted
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, leave_out_unreadable, personal
-from lab.data.images.folders import SPLITS
+from lab.data.images.folders import SPLITS, classes_sentence
 from lab.data.images.paths import key_of, place_finder
 
 NAMES = ("path", "label", "super_class")
@@ -74,8 +74,9 @@ class Manifest(SplitKnobs, ImageSet):
 
     @property
     def classes_sentence(self) -> str:
-        told = tables.negative_sentence(self.class_names), tables.alike_sentence(self.class_names)
-        return " ".join(f"In the column label {sentence}." for sentence in told if sentence)
+        told = classes_sentence(self.class_names, self.labels, "the names of the column label:")
+        negative = tables.negative_sentence(self.class_names)
+        return f"{told} In it, {negative}." if negative else told
 
 
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:

@@ -49,9 +49,9 @@ def test_rows_in_another_order_than_before_are_refused(tmp_path, names):
 
 
 def test_measuring_what_has_no_classes_is_refused(tmp_path):
-    with lab.runs.record("own", runs=tmp_path) as run:
-        with pytest.raises(ValueError, match="no two rows are known to be of one class"):
-            run.embeddings(1, points(), measure=True)
+    told = pytest.raises(ValueError, match="no two rows are known to be of one class")
+    with lab.runs.record("own", runs=tmp_path) as run, told:
+        run.embeddings(1, points(), measure=True)
 
 
 def test_labels_of_no_class_are_alike_however_they_are_written(tmp_path):

@@ -22,10 +22,10 @@ class ParquetImages(StreamedSet):
     """Rows with the bytes of an image, plain or as `datasets` keeps them ({bytes, path}), and a label.
 
     Labels are texts or whole numbers, read as in every table; numbers get the names that `datasets` wrote beside them.
-    Rows without a label are left out and counted, which is where it wrote -1. The first time the column of labels is read, and which row of which group
-    each image is, is kept among the caches (`LAB_CACHE`). An image costs the reading of its row group, of which each
-    worker keeps the last: write small groups (100 rows) where batches are drawn at random. Classes are shared out by
-    seed. Credentials are as for `tar_shards`.
+    Rows without a label are left out and counted, which is where it wrote -1. The first time the column of labels is
+    read, and which row of which group each image is, is kept among the caches (`LAB_CACHE`). An image costs the reading
+    of its row group, of which each worker keeps the last: write small groups (100 rows) where batches are drawn at
+    random. Classes are shared out by seed. Credentials are as for `tar_shards`.
 
     Raises:
         ValueError: no Parquet file can be listed there, one is damaged, or a column is missing.

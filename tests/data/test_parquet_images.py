@@ -84,7 +84,8 @@ def test_mistakes_are_sentences(folders, tmp_path):
 def test_a_cell_is_the_class_that_it_is_in_every_table(tmp_path, labels, names):
     pq.write_table(pa.table({"image": [b""] * 6, "label": labels}), tmp_path / "it.parquet")
     images = lab.data.create("parquet_images", root=str(tmp_path), test=0)
-    found = {int(key.rpartition("/")[2]): images.class_name(label) for key, label in zip(images.keys, images.labels)}
+    rows = [int(key.rpartition("/")[2]) for key in images.keys]
+    found = dict(zip(rows, map(images.class_name, images.labels), strict=True))
     assert found == {row: name for row, name in enumerate(names) if name}
     without = names.count("")
     assert f"{without} row{'s' * (without > 1)} of" in images.problems[0] and "without a class" in images.problems[0]

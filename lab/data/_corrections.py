@@ -40,8 +40,8 @@ def read_corrections(file: Path) -> dict[str, str]:
     images = texts["image"]
     if "mark" not in texts and "label" not in texts and (other := next(filter(texts.get, CLASS_NAMES), None)):
         raise ValueError(
-            f"{file} has no column label, so its images would be left out; rename the column {other} to label if it says "
-            "their classes, or take it out."
+            f"{file} has no column label, so its images would be left out; rename the column {other} to label if it "
+            "says their classes, or take it out."
         )
     labels = [""] * len(images) if "mark" in texts else texts.get("label", [""] * len(images))
     said: dict[str, str] = {}

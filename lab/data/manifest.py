@@ -12,6 +12,9 @@ from lab.data._table import Table, leave_out_unreadable, personal
 from lab.data.images.folders import SPLITS, classes_sentence
 from lab.data.images.paths import key_of, place_finder
 
+COLUMNS = ("path", "label", "split", "query_gallery", "super_class")
+"""Columns that mean something, in any capitals."""
+
 NAMES = ("path", "label", "super_class")
 """Columns in which two names must never become one."""
 
@@ -62,7 +65,12 @@ class Manifest(SplitKnobs, ImageSet):
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
         columns = {}
-        for name, values in tables.read(file).items():
+        read = tables.read(file)
+        for written, values in read.items():
+            small = written.casefold()  # spreadsheets write Split
+            name = small if small in COLUMNS and small not in read else written
+            if name in columns:
+                raise ValueError(f"{file} has two columns {name!r} that differ in capitals alone; rename one of them.")
             what = f"values of {name} in {file}"
             if name == "label":
                 columns[name] = tables.label_names(values, what)

@@ -236,3 +236,12 @@ def test_an_image_of_which_two_rows_say_two_things_is_refused(write, columns, fi
 def test_classes_that_look_alike_are_named(write):
     found = create(write("path,label\na/1.png,Ant\na/2.png,ant\n"))
     assert "'Ant' and 'ant' are two classes" in found.classes_sentence
+
+
+def test_columns_may_be_in_capitals(write):
+    small = create(write(table("path", "label", "split")), validation=0)
+    large = create(write(table("Path", "LABEL", "Split"), name="capitals.csv"), validation=0)
+    assert large.keys == small.keys and not large.attributes
+    assert large.splits["test"].query.tolist() == small.splits["test"].query.tolist() == [3, 4]
+    with pytest.raises(ValueError, match="two columns 'split' that differ in capitals alone"):
+        create(write("path,label,Split,SPLIT\na/1.png,ant,train,test\n", name="both.csv"))

@@ -294,7 +294,9 @@ def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     return at_least[:, 1:]
 
 
-def nearest(space: Space, queries: torch.Tensor, k: int, rows: int = 256, columns: int = 8192) -> torch.Tensor:
+def nearest(
+    space: Space, queries: torch.Tensor, k: int, ties: Ties = "gallery", rows: int = 256, columns: int = 8192
+) -> torch.Tensor:
     """Keys [q k] of the k items of a space nearest to each prepared query [q d], best first."""
     lists = []
     for part in queries.split(rows):
@@ -302,7 +304,7 @@ def nearest(space: Space, queries: torch.Tensor, k: int, rows: int = 256, column
         for start in range(0, len(space.items), columns):
             block = space.items[start : start + columns]
             positions = torch.arange(start, start + len(block), device=part.device)
-            keys = pack(space.block_scores(part, block), positions)
+            keys = pack(space.block_scores(part, block), positions, ties)
             kept = best(torch.cat([kept, best(keys, k)], dim=1), k)
         lists.append(kept)
     return torch.cat(lists)

@@ -432,6 +432,13 @@ class Run:
         warnings = [words for one in splits for words in (self.scores(one) or {}).get("warnings", ())]
         return list(dict.fromkeys(warnings))
 
+    def vectors_stamp(self, split: str) -> str:
+        """The checksum of a split's query embeddings; "" where there are none, or none was written."""
+        try:
+            return arrays.stamp_of(self.path / "embeddings" / f"{split}.safetensors", "query.vectors")
+        except ValueError:  # whoever reads them says what is wrong
+            return ""
+
     def outdated(self, split: str = "test") -> str:
         """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
         scores = self.scores(split)

@@ -104,10 +104,10 @@ def _numpy(path: Path, vector: str) -> Source:
     """The array of an npy file by memory map, or those of an npz file."""
     try:
         read = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(read, np.ndarray):
-            return alone(read, vector, str(path))
-        with read:
-            held = {name: read[name] for name in read.files}
+        held = None
+        if not isinstance(read, np.ndarray):
+            with read:
+                held = {name: read[name] for name in read.files}
     except ValueError as error:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
             raise OSError(error) from None
@@ -115,7 +115,7 @@ def _numpy(path: Path, vector: str) -> Source:
             f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
         ) from None
-    return _named(held, vector, path)
+    return alone(read, vector, str(path)) if held is None else _named(held, vector, path)
 
 
 def alone(vectors: Any, vector: str, what: str) -> Source:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lab
-from lab import metrics, search
+from lab import metrics, reranking, search
 from lab.core.results import EmbeddingSet, Evidence
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate, evaluate_streamed

@@ -180,6 +180,7 @@ def evaluate_run(
         evaluation = yield from evaluator.measure(name, query, gallery)
         facts: dict[str, Any] = {"checkpoint": trained.checkpoint, "step": trained.step}
         facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
+        facts["testing"] = trained.config.testing.as_dict()
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
         yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
@@ -219,7 +220,10 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
-        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
+        facts: dict[str, Any] = {"checkpoint": origin.checkpoint, "step": origin.step}
+        facts["evaluation"] = how.evaluation.as_dict()
+        if (testing := run.header(name).get("testing")) is not None:
+            facts["testing"] = testing
         about = known_images(run, name, images, parts) | kept
         yield from _keep(writer, name, evaluation, parts, about, facts, images)
 
@@ -241,7 +245,8 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
             f"changed; leave it out{instead}."
         )
     kept = {knob: made.evaluation.values[knob] for knob in MAKING}
-    return config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
+    config = config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
+    return config.changed("testing", made.testing.as_dict())
 
 
 def _keep(

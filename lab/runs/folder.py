@@ -234,8 +234,13 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        made_by = self.header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
-        return self.config if made_by is None else self.config.changed("evaluation", made_by)
+        header, scores = self.header(split), self.scores(split) or {}
+        config = self.config
+        for section in ("evaluation", "testing"):  # version 0.2 recorded no testing
+            made_by = header.get(section) or scores.get(section)
+            if made_by is not None:
+                config = config.changed(section, made_by)
+        return config
 
     def header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""

@@ -114,7 +114,7 @@ def report(
     Args:
         split: whose scores; by default test, or validation where that is what all runs have.
         columns: which scores; by default all that the runs have.
-        published: add what papers report for these losses on these data sets; `any_loss` adds those for all others, too.
+        published: add what papers report for these losses on these data sets. any_loss: for all others, too.
 
     Raises:
         ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.

@@ -20,6 +20,11 @@ def evaluated(run, *flags):
     return lab.runs.open(run.name, run.path.parent)
 
 
+def chosen(run):
+    pairs = threshold.measure(run)
+    return threshold.save(run, pairs, pairs.let_through(0.2))
+
+
 @pytest.mark.parametrize(
     "flags", [["--testing.size", "24"], ["--testing.preprocessing", "protocol"], ["--testing.squash"], []]
 )
@@ -33,7 +38,7 @@ def test_a_query_is_seen_as_the_images_that_are_searched(trained, flags):
 
 def test_a_threshold_is_one_of_the_embeddings_it_was_chosen_on(trained):
     run = trained
-    kept = threshold.save(run, threshold.measure(run), 400)
+    kept = chosen(run)
     assert threshold.stored(run) == kept
     assert threshold.stored(evaluated(run, "--metrics", "nmi")) == kept, (
         "the same embeddings, measured by another metric"
@@ -45,10 +50,10 @@ def test_a_threshold_is_one_of_the_embeddings_it_was_chosen_on(trained):
 
 
 def test_a_threshold_of_other_settings_does_not_go_with_the_encoder(trained):
-    threshold.save(trained, threshold.measure(trained), 400)
+    chosen(trained)
     assert threshold.exported(trained) and threshold.exported(trained, of_encoder=True)
     run = evaluated(trained, "--evaluation.flip")
-    threshold.save(run, threshold.measure(run), 400)
+    chosen(run)
     assert threshold.exported(run) and not threshold.exported(run, of_encoder=True)
 
 

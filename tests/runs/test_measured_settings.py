@@ -6,6 +6,7 @@ import pytest
 import lab
 from lab import threshold
 from lab.__main__ import main
+from lab.core.streams import result_of
 
 
 @pytest.fixture
@@ -63,3 +64,18 @@ def test_an_index_compares_as_its_embeddings_are_compared(trained, tmp_path):
     path = lab.exporters.create("faiss").export(run, tmp_path / "gallery")
     index = faiss.read_index(str(path / "index.faiss"))
     assert run.config_of("test").similarity == "euclidean" and index.metric_type == faiss.METRIC_L2
+
+
+@pytest.mark.parametrize("flags", [["--evaluation.flip"], ["--testing.size", "24"]])
+def test_a_gallery_of_other_settings_is_refused(trained, tmp_path, flags):
+    run, photos = trained, trained.dataset().root
+    index = lab.load(run).save_index(tmp_path / "it.index")
+    shop = result_of(lab.runs.embed_folder(photos, str(run.path), name="shop", runs=tmp_path))
+    picture = run.dataset().path(int(run.embeddings().items[0]))
+    assert lab.load(run, index=index).search(picture) and lab.load(run, gallery=shop).search(picture)
+    changed = evaluated(run, *flags)
+    for given in ({"index": index}, {"gallery": shop}):
+        with pytest.raises(ValueError, match="was embedded by another encoder"):
+            lab.load(changed, **given).search(picture)
+    again = evaluated(run)
+    assert lab.load(again, index=index).search(picture)

@@ -131,7 +131,8 @@ def place_of(images: ImageSet, config: Any) -> str:
     if values.get("named") or list(images.keys) != [str(row) for row in range(len(images))]:
         return ""
     classes = identity.class_of(identity.as_array(images.class_names), images.labels)
-    digest = hashlib.blake2b("\n".join(classes).encode(errors="replace"), digest_size=8).hexdigest()
+    words = [*classes, str(values["unnamed"])] if "unnamed" in values else classes
+    digest = hashlib.blake2b("\n".join(words).encode(errors="replace"), digest_size=8).hexdigest()
     return f"{ROWS}{len(images)} {digest}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -203,6 +204,8 @@ def _described(
     knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
         knobs["named"] = True  # names that look like row numbers are names all the same; see `lab.runs.joined`
+    if folder is None and keys is None and not records.class_names:
+        knobs["unnamed"] = secrets.token_hex(8)  # nothing tells these rows from other rows
     images = listed_as(folder, records, knobs)
     if contents is None:
         contents = file_digests(images)

@@ -372,3 +372,19 @@ def test_what_limits_the_scores_is_told_wherever_they_are(tmp_path, capsys):
         assert main([*command, "--runs", str(tmp_path)]) == 0
         captured = capsys.readouterr()
         assert sentence in captured.out + captured.err, command
+
+
+def test_a_table_of_another_order_is_put_beside_the_vectors_by_key(tmp_path):
+    vectors, keys = np.eye(4, dtype=np.float32), ["d", "a", "c", "b"]
+    np.savez(tmp_path / "v.npz", vectors=vectors, key=np.array(keys))
+    (tmp_path / "t.csv").write_text("id,label,price\na,A,1\nb,B,2\nc,C,3\nd,D,4\ne,E,5\n")
+    options = {"metadata": str(tmp_path / "t.csv"), "runs": tmp_path}
+    images = lab.runs.from_embeddings(str(tmp_path / "v.npz"), name="it", **options).dataset()
+    assert images.keys == keys and [images.class_name(label) for label in images.labels] == ["D", "A", "C", "B"]
+    assert images.attributes["price"].tolist() == ["4", "1", "3", "2"]
+    (tmp_path / "t.csv").write_text("id,label\na,A\nb,B\nc,C\nx,D\n")
+    with pytest.raises(ValueError, match="'d' is not among those of the table"):
+        lab.runs.from_embeddings(str(tmp_path / "v.npz"), **options)
+    (tmp_path / "t.csv").write_text("id,label\na,A\nb,B\nc,C\nd,D\nd,E\n")
+    with pytest.raises(ValueError, match="The table has the key 'd' in rows 3 and 4"):
+        lab.runs.from_embeddings(str(tmp_path / "v.npz"), **options)

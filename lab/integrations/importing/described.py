@@ -128,6 +128,39 @@ def sorted_out(
     return columns_by_use | {"metadata": left, "taken": taken}
 
 
+def in_order_of(
+    columns: Mapping[str, Sequence[Any]], table: Mapping[str, Sequence[Any]], key: str = ""
+) -> Mapping[str, Sequence[Any]]:
+    """Return a table whose rows are those of other columns, by their keys, where both have a column of keys.
+
+    Args:
+        columns: name to n values, of what stands beside the vectors. table: name to m values. key: the name of the
+            column of keys, where somebody said it.
+
+    Raises:
+        ValueError: a key of the vectors is not in the table, or there twice.
+    """
+    names = (key,) if key else NAMES["key"]
+    ours, theirs = (next((name for name in names if name in one), "") for one in (columns, table))
+    if not ours or not theirs:
+        return table
+    wanted, there = tables.names(columns[ours], "keys"), tables.names(table[theirs], "keys of the table")
+    if wanted == there:
+        return table
+    row_of: dict[str, int] = {}
+    for row, word in enumerate(there):
+        if row_of.setdefault(word, row) != row:
+            raise ValueError(f"The table has the key {word!r} in rows {row_of[word]:,} and {row:,}; keep one of them.")
+    lost = next((word for word in wanted if word not in row_of), None)
+    if lost is not None:
+        raise ValueError(
+            f"The vectors have keys (column `{ours}`), and {lost!r} is not among those of the table (column "
+            f"`{theirs}`), so the rows cannot be put beside each other; complete the table, or leave its keys out."
+        )
+    order = [row_of[word] for word in wanted]
+    return {name: [values[row] for row in order] for name, values in table.items()}
+
+
 def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
     """Say what was taken for what: "label: 120 classes from column `sku`; 3 rows without; metadata: price".
 

@@ -168,7 +168,8 @@ def _sorted_out(
     else:
         is_table = reading.is_table(vectors)
         source = reading.of_table(vectors, column) if is_table else reading.alone(vectors, column, "vectors")
-    table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
+    beside = {} if metadata is None else reading.table(metadata)
+    table_columns = dict(source.columns) | described.in_order_of(source.columns, beside, columns.get("key", ""))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     given = [what for what, values in known.items() if values is not None and not isinstance(values, str)]
     if known["split"] is not None:

@@ -158,7 +158,11 @@ def in_order_of(
             f"`{theirs}`), so the rows cannot be put beside each other; complete the table, or leave its keys out."
         )
     order = [row_of[word] for word in wanted]
-    return {name: [values[row] for row in order] for name, values in table.items()}
+    ordered: dict[str, Sequence[Any]] = {}
+    for name, values in table.items():
+        values = tables.column(values)  # an array keeps its type, which says how exact its numbers are
+        ordered[name] = values[order] if isinstance(values, np.ndarray) else [values[row] for row in order]
+    return ordered
 
 
 def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:

@@ -26,7 +26,7 @@ from lab.runs.building.parts import encoder_and_loss, testing_transform
 from lab.runs.building.user_images import shares
 from lab.runs.config import RunConfig, merged, without_fetching
 from lab.runs.folder import Run
-from lab.runs.store import open_run
+from lab.runs.store import default_root, open_run
 from lab.runs.threads import training_threads
 from lab.runs.whole_set import side_of
 
@@ -137,6 +137,8 @@ def _source(
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Data, knobs of the network, and what it is called."""
     if isinstance(source, str) and source in lab.data.names():
+        if (there := default_root(runs) / source).is_dir():
+            raise ValueError(f"{source} is a data set and also a run here; rename the run, or name it by {there}.")
         return {"name": source}, _named(encoder, weights), source
     try:
         run = open_run(source, runs, allow)

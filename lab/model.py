@@ -41,6 +41,7 @@ from lab.data.images.folders import problems_sentence
 from lab.data.images.paths import place_finder
 from lab.data.images.reading import as_rgb
 from lab.inspect import AlikeRegions
+from lab.runs import joined
 from lab.runs.building.fingerprints import maker_of_run, recorded
 from lab.runs.building.parts import testing_transform
 from lab.runs.building.trained import FromPixels
@@ -373,6 +374,21 @@ class Model:
         listed = self._same(listed) if unknown else listed
         return [one for one in listed if least is None or one.score >= least]
 
+    def replaced(self, listed: Sequence[Neighbour]) -> str:
+        """Name those of some neighbours whose picture is another one now than when it was embedded, in a sentence.
+
+        Empty where there is none, and where what is searched keeps no digests of picture files. Reads the files.
+        """
+        given = self._given
+        if not listed:
+            return ""
+        if not (given is None or isinstance(given, Run)) or self._index not in lab.search.names():
+            return ""
+        run = given or self.run
+        split = self.split if run is self.run or self.split in run.splits else "test"
+        keys = joined.replaced(run, split, self.images, np.array([one.item for one in listed], np.int64))
+        return joined.replaced_sentence(run, split, keys)
+
     def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
         """Those that reach the run's threshold, each with its probability."""
         kept = lab.threshold.stored(self.run)
@@ -482,6 +498,8 @@ def load(
         )
     if index in lab.search.names():
         lab.search.create(str(index), **knobs)  # a misspelt knob, or argument, is told now
+    elif given := [*(["gallery"] if gallery is not None else []), *knobs]:
+        raise ValueError(f"The saved index {index} says what is searched and how, so leave out {', '.join(given)}.")
     custom = None
     if encoder is not None:
         from lab.runs.custom.modules import again

@@ -16,6 +16,8 @@ Example:
 
 from __future__ import annotations
 
+import hashlib
+import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -30,6 +32,7 @@ from lab.core.stored import Count, Number, Numbers, Text, read
 from lab.inference.paired import shares
 from lab.kernels.pair_counts import PairCounts, count_pairs
 from lab.metrics.opis import inconsistency, utilities
+from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
 FILE = "threshold.json"
@@ -193,7 +196,8 @@ class Threshold:
 
     similarity: cosine, or euclidean for minus the squared distance. split, checkpoint, step: of the embeddings that it
     was chosen on. rates: see `RATES`, value, low and high. same, other: pairs that were compared. queries, classes: how
-    many. x, y: the probability of "same", see `Pairs.probability`.
+    many. x, y: the probability of "same", see `Pairs.probability`. made: which images, network and settings the
+    embeddings are of; "" of older thresholds.
     """
 
     value: Number
@@ -208,6 +212,7 @@ class Threshold:
     classes: Count
     x: Annotated[list[Number], Field(min_length=1)]
     y: list[Number]
+    made: Text = ""
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y):
@@ -279,15 +284,40 @@ def save(run: Run, pairs: Pairs, column: int) -> Threshold:
         checkpoint=origin.checkpoint, step=origin.step, rates=rates,
         same=int(pairs.counts.same[:, 0].sum()), other=int(pairs.counts.other[:, 0].sum()),
         queries=len(pairs.labels), classes=len(np.unique(pairs.labels)), x=x.tolist(), y=y.tolist(),
+        made=_made(run, pairs.split),
     )  # fmt: skip
     files.write_json(run.path / FILE, asdict(kept))
     return kept
 
 
-def exported(run: Run) -> dict[str, Any]:
-    """What an export says of the run's threshold; nothing where there is none."""
+def _made(run: Run, split: str) -> str:
+    """What the embeddings of a split are of: images with their classes, network, and settings that vectors depend on.
+
+    Vectors that were made elsewhere are told apart by themselves.
+    """
+    header = run.header(split)
+    network = header.get("network") or run.vectors_stamp(split)
+    identity = [header.get("images"), network, _settings(run.config_of(split))]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _settings(config: RunConfig) -> list[Any]:
+    """The settings that embeddings, and scores of them, depend on."""
+    making = [config.evaluation.values[knob] for knob in ("flip", "beta", "pooling", "scales")]
+    return [making, config.testing.as_dict(), config.similarity]
+
+
+def exported(run: Run, of_encoder: bool = False) -> dict[str, Any]:
+    """What an export says of the run's threshold; nothing where there is none.
+
+    Args:
+        of_encoder: the encoder is exported, which embeds as the run's own settings say: the threshold must be one of
+            such embeddings.
+    """
     with suppress(ValueError):
         kept = stored(run)
+        if of_encoder and _settings(run.config) != _settings(run.config_of(kept.split)):
+            return {}
         return {"threshold": {name: getattr(kept, name) for name in ("value", "similarity", "split", "rates")}}
     return {}
 
@@ -306,6 +336,8 @@ def stored(run: Run) -> Threshold:
     except ValueError as error:
         raise ValueError(f"{error} To choose it anew, {told}") from None
     now = run.origin(kept.split)
-    if (kept.checkpoint, kept.step) != (now.checkpoint, now.step):
+    similarity = run.config_of(kept.split).similarity
+    same = (kept.checkpoint, kept.step, kept.similarity) == (now.checkpoint, now.step, similarity)
+    if not same or (kept.made and kept.made != _made(run, kept.split)):
         raise ValueError(f"The threshold of {run.name} is of other embeddings than those stored now; {told}")
     return kept

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 import lab.runs
@@ -15,7 +16,7 @@ from app.shared import address, autoplay, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.evaluation.identity import ROWS
-from lab.runs import Run, examples
+from lab.runs import Run, examples, joined
 from lab.runs.folder import QUEUED, RUNNING
 
 VALIDATION = "validation"
@@ -285,10 +286,22 @@ def need_classes(chosen: SplitView) -> None:
 
 
 def say_left_out(chosen: SplitView) -> None:
-    """Say how many images of the searched ones have no class, and what becomes of them."""
+    """Say how many images of the searched ones have no class and what becomes of them, and what limits the scores."""
     if chosen.whole.left_out and chosen.whole.judged:
         outdated = "" if chosen.step is not None else chosen.run.folder.outdated(chosen.split)
         page_frame.say(" ".join(filter(None, (chosen.whole.left_out, outdated))))
+    if chosen.step is None and chosen.whole.judged:
+        for words in chosen.run.folder.score_warnings(chosen.split):
+            page_frame.say(words)
+
+
+def say_replaced(chosen: SplitView, items: np.ndarray) -> None:
+    """Say which of the images that are shown are other pictures now than those that the scores are of."""
+    if chosen.step is None:
+        run = chosen.run.folder
+        keys = joined.replaced(run, chosen.split, chosen.images, items)
+        if told := joined.replaced_sentence(run, chosen.split, keys):
+            page_frame.say(told)
 
 
 def warn(known: Library) -> None:

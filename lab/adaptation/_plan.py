@@ -26,7 +26,7 @@ from lab.runs.building.parts import encoder_and_loss, testing_transform
 from lab.runs.building.user_images import shares
 from lab.runs.config import RunConfig, merged, without_fetching
 from lab.runs.folder import Run
-from lab.runs.store import open_run
+from lab.runs.store import default_root, open_run
 from lab.runs.threads import training_threads
 from lab.runs.whole_set import side_of
 
@@ -78,7 +78,10 @@ def plan_head(
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
     trains = [] if loss is None else ["loss"]
-    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if name in sections]
+    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if sections.get(name)]
+    trains += [
+        f"training.{name}" for name in sections.get("training") or {} if name not in ("device", "seed", "workers")
+    ]
     if head == "whitening" and trains:
         raise ValueError(
             f"The head whitening is not trained, so {' and '.join(trains)} would change nothing; leave "
@@ -134,6 +137,8 @@ def _source(
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Data, knobs of the network, and what it is called."""
     if isinstance(source, str) and source in lab.data.names():
+        if (there := default_root(runs) / source).is_dir():
+            raise ValueError(f"{source} is a data set and also a run here; rename the run, or name it by {there}.")
         return {"name": source}, _named(encoder, weights), source
     try:
         run = open_run(source, runs, allow)

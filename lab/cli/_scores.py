@@ -31,18 +31,18 @@ def show_scores(run: Run, *, as_json: bool) -> None:
     if as_json:
         scores = values_of(run)
         of = {split: run.origin(split, "scores").words for split in scores}
-        print_json({"run": str(run.path), "state": status["state"], "scores": scores, "of": of})
+        about = {"run": str(run.path), "state": status["state"], "scores": scores, "of": of}
+        print_json(about | {"warnings": run.score_warnings()})
         return
     if rows := rows_of(run):
         show(rows, as_json=False)
-    _warn(run)
+    warn(run)
     say(" ".join(filter(None, (f"{run.path}: {status['state']}.", status.get("sentence")))))
 
 
-def _warn(run: Run) -> None:
+def warn(run: Run) -> None:
     """Say what a reader of the scores has to know, each sentence once."""
-    warnings = [words for split in run.splits for words in (run.scores(split) or {}).get("warnings", ())]
-    for words in dict.fromkeys(warnings):
+    for words in run.score_warnings():
         say(f"Note: {words}")
 
 
@@ -59,7 +59,9 @@ def told_import(run: Any, as_json: bool) -> None:
 
     labels, scores = {split: labels_of(split) for split in run.splits}, values_of(run)
     if as_json:
-        print_json({"run": str(run.path), "queries": {s: len(of[0]) for s, of in labels.items()}, "scores": scores})
+        queries = {split: len(of[0]) for split, of in labels.items()}
+        about = {"run": str(run.path), "queries": queries, "scores": scores, "warnings": run.score_warnings()}
+        print_json(about)
         return
     counts = {split: [f"{len(one):,}" for one in of] for split, of in labels.items()}
     words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
@@ -72,7 +74,7 @@ def told_import(run: Any, as_json: bool) -> None:
             scores_of = run.scores(split) or {}
             if told := left_out_sentence(scores_of.get("left_out", 0), len(of[-1])):
                 print(f"{split.capitalize()}: {told}")
-        _warn(run)
+        warn(run)
     else:
         whole = [np.concatenate(of) for of in labels.values()]
         why = "" if any(map(has_match, whole)) else ": no class has two images, so nothing is a true match."

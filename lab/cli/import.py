@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
     columns = {name: getattr(arguments, name) for name in COLUMNS if getattr(arguments, name)}
-    split = columns.pop("split") if columns.get("split") in ("train", "validation", "test") else "test"
+    split = columns.pop("split") if columns.get("split") in ("train", "validation", "test") else None
     run = lab.runs.from_embeddings(
         arguments.file,
         metadata=arguments.table,

@@ -80,12 +80,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.together and len(queries) > 1:
         queries = [("all", np.concatenate([vectors for _, vectors in queries]))]
     searched = model.searched
-    rows = []
+    rows, found = [], []
     for name, vectors in queries:
         listed = model.search(
             vectors, arguments.k, together=arguments.together or "best", like=like, unlike=unlike,
             unknown=arguments.unknown,
         )  # fmt: skip
+        found += listed
         first = {"query": name} if len(queries) > 1 else {}
         if arguments.unknown and not listed:
             rows.append(first | {"rank": None, "score": None, "same": None, "class": "unknown", "image": None})
@@ -99,8 +100,11 @@ def run(arguments: argparse.Namespace) -> None:
             if arguments.least is None or one.score >= arguments.least
         ]
     show(rows, as_json=arguments.json, empty="No image has that score.")
-    share = "" if (found := model.recall) is None else f"; {searched.approximate} finds {found:.1%} of the ten nearest"
+    recall = model.recall
+    share = "" if recall is None else f"; {searched.approximate} finds {recall:.1%} of the ten nearest"
     share += ", measured on rows of the gallery against exact search" if share else ""
+    if replaced := model.replaced(found):
+        say(f"Note: {replaced}")
     say(f"Searched in {searched.title}, {model.run.origin(arguments.split).words}{share}.")
 
 

@@ -175,6 +175,17 @@ def stamp(path: Path) -> str:
         return str((file.metadata() or {}).get(CHECKSUMS))
 
 
+def stamp_of(path: Path, name: str) -> str:
+    """The checksum of one array, from the file's head; "" where there is none.
+
+    Raises:
+        ValueError: as `read`.
+    """
+    with opened(path) as file:
+        written = parse_json((file.metadata() or {}).get(CHECKSUMS, "{}").encode())
+    return str(written.get(name, "")) if isinstance(written, dict) else ""
+
+
 class ArrayHead(Stored):
     """What the head of a safetensors file says of one array."""
 

@@ -30,6 +30,8 @@ def as_array(values: Any, what: str) -> np.ndarray:
         ValueError: its rows are of several lengths.
     """
     values = getattr(values, "vectors", values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"The {what} are a masked array, and some are masked; leave those rows out.")
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
@@ -106,22 +108,39 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
     """Read labels [n] of any kind as whole numbers or names, in which an image without a class has none.
 
     None, NaN, NaT, NA and an empty text name no class: they become "" among names and `no_class` among numbers. A
-    negative number is a class like any other. Whole numbers may come as floats, as a column with gaps holds them.
+    negative number is a class like any other. Whole numbers may come as floats, as a column with gaps holds them, if
+    they are small enough to be exact. Blanks around a name do not count. Masked labels name no class.
 
     Raises:
-        ValueError: they are no list of whole numbers or names.
+        ValueError: they are no list of whole numbers or names, or floats that may stand for several names.
     """
+    values = cells_of(values)
     if isinstance(values, list | tuple):
         array = np.empty(len(values), object)  # numpy would turn a NaN among names into the name "nan"
-        array[:] = [one.item() if hasattr(one, "detach") and one.ndim == 0 else one for one in values]
+        array[:] = [_out_of_tensor(one, what) for one in values]
     else:
+        check_exact_tensor(values, what)
         array = as_array(values, what)
     if array.ndim != 1:
         raise ValueError(f"The {what} must be a list [n] of whole numbers or names, got shape {array.shape}.")
-    if array.dtype.kind in "biuUS":
-        return array.astype(str) if array.dtype.kind == "S" else array
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "backslashreplace")
+    if array.dtype.kind == "U":
+        return np.char.strip(array)
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "f":
+        check_exact(array, float(np.finfo(array.dtype).eps), what)
+    return _of_objects(array, what)
+
+
+def _of_objects(array: np.ndarray, what: str) -> np.ndarray:
+    """`label_column` of an array [n] of objects or floats."""
     listed = array.tolist()
     there = [one for one in listed if not is_gap(one)]
+    for one in there:
+        if isinstance(one, float | np.floating):
+            check_exact(np.array([one], float), float(np.finfo(type(one)).eps), what)
     if all(_is_whole(one) for one in there):
         whole = [int(one) for one in there]
         if max(whole, default=0) < 2**63:
@@ -132,11 +151,61 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
             return np.array(whole, np.uint64)
         raise ValueError(f"The {what} mix numbers from 2^63 on with negative or missing ones; give names instead.")
     if all(isinstance(one, str | bytes) or _is_whole(one) for one in there):
-        return np.array(["" if is_gap(one) else _as_name(one) for one in listed], str)
+        return np.array(["" if is_gap(one) else _as_name(one).strip() for one in listed], str)
     if array.dtype.kind == "f":
         raise ValueError(f"The {what} must be whole numbers or names, got {array.dtype} with fractions.")
     kinds = sorted({type(one).__name__ for one in there if not isinstance(one, str) and not _is_whole(one)})
     raise ValueError(f"The {what} must be whole numbers or names, got {' and '.join(kinds)}.")
+
+
+def cells_of(values: Any) -> Any:
+    """Return a column as a list where numpy would lose what its cells say: masks, and the types of pandas and Arrow
+    that hold gaps, which become floats. Any other column as it is."""
+    if isinstance(values, np.ma.MaskedArray):
+        return [None if hidden else one for one, hidden in zip(values.data, np.ma.getmaskarray(values), strict=True)]
+    if hasattr(values, "to_pylist"):  # of Arrow
+        return values.to_pylist()
+    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):
+        return list(values)
+    return values
+
+
+def check_exact(numbers: np.ndarray, eps: float, what: str) -> None:
+    """Refuse floating-point numbers [n] that are so large that several whole numbers may have become one.
+
+    Args:
+        eps: of their type, the distance from 1 to the next number.
+
+    Raises:
+        ValueError: there is such a number.
+    """
+    large = numbers[np.abs(numbers) >= 2 / eps]
+    if len(large):
+        raise ValueError(
+            f"The {what} are floating-point numbers such as {large[0]}, of which several names may have become one; "
+            'read that column as text, in pandas with dtype={"COLUMN": str}, or give whole numbers.'
+        )
+
+
+def check_exact_tensor(values: Any, what: str) -> None:
+    """`check_exact` of a tensor, whose numbers may be shorter than any of numpy; of anything else nothing.
+
+    Raises:
+        ValueError: it holds such a number.
+    """
+    if hasattr(values, "detach") and values.is_floating_point():
+        import torch
+
+        numbers = values.detach().cpu().double().reshape(-1).numpy()
+        check_exact(numbers, torch.finfo(values.dtype).eps, what)
+
+
+def _out_of_tensor(value: Any, what: str) -> Any:
+    """Return the number in a tensor of no dimension; any other value as it is."""
+    if not hasattr(value, "detach") or value.ndim:
+        return value
+    check_exact_tensor(value, what)
+    return value.item()
 
 
 def is_gap(value: Any) -> bool:
@@ -154,7 +223,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _as_name(value: Any) -> str:
-    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)
+    return value.decode("utf-8", errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import csv
 import datetime
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,13 +21,13 @@ import numpy as np
 from lab.core.files import checked
 from lab.core.formats import FORMULA
 from lab.core.number_blocks import line_blocks, read_block
-from lab.core.results import as_array
+from lab.core.results import as_array, cells_of, check_exact, check_exact_tensor
 
 TEXT = (".csv", ".tsv", ".txt")
 ARROW = (".parquet", ".pq", ".arrow", ".feather")
 """Endings of the files that hold tables: text, and columns of typed values."""
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "vertical bar": "|"}
 SNIFFED = 100
 """Rows at the beginning of a file that tell what separates its cells."""
 
@@ -96,7 +97,9 @@ def arrow_columns(table: Any) -> dict[str, Any]:
 
 
 def read_text(path: Path, choose: Choose | None = None) -> TextTable:
-    """Read a CSV file, separated by commas, semicolons or tabs, each cell as text without the blanks around it.
+    """Read a CSV file, each cell as text without the blanks around it.
+
+    Commas, semicolons, tabs or vertical bars separate the cells.
 
     Args:
         choose: which columns hold numbers; by default none.
@@ -128,18 +131,17 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
     Raises:
         ValueError: with `exact`, different names may have become one number.
     """
+    if exact:
+        check_exact_tensor(values, what)
     values = column(values)
     kind = values.dtype if isinstance(values, np.ndarray) else None
     cells = _cells(values)
     numbers: list[Any] = [one for one in cells if isinstance(one, float | np.floating) and one == one]
     if not numbers:
         return [text_of(one) for one in cells]
-    limit = 2.0 ** (np.finfo(kind).nmant + 1 if kind is not None and kind.kind == "f" else 53)
-    if exact and (large := next((one for one in numbers if abs(one) >= limit), None)) is not None:
-        raise ValueError(
-            f"The {what} are floating-point numbers such as {large}, of which several names may have become one; read "
-            'that column as text, in pandas with dtype={"COLUMN": str}.'
-        )
+    if exact:
+        eps = np.finfo(kind).eps if kind is not None and kind.kind == "f" else np.finfo(np.float64).eps
+        check_exact(np.array(numbers, np.float64), float(eps), what)
     gaps = any(not text_of(one) for one in cells)
     if gaps and all(float(one).is_integer() for one in numbers):
         cells = [int(one) if isinstance(one, float | np.floating) and one == one else one for one in cells]
@@ -148,6 +150,7 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
 
 def label_names(values: Any, what: str) -> list[str]:
     """Return a column of labels as `names` does; a negative number, but not the text "-1", says nothing, too."""
+    check_exact_tensor(values, what)
     cells = column(values)
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
         cells = np.where(cells < 0, np.nan, cells)
@@ -163,8 +166,33 @@ def negative_sentence(class_names: Iterable[str]) -> str:
     return ""
 
 
+def alike_sentence(class_names: Iterable[str]) -> str:
+    """Name two classes that a reader may take for one, as they differ in capitals, in blanks or in how a letter is
+    stored alone; empty where there are none.
+
+    Example:
+        >>> from lab.core.tables import alike_sentence
+        >>> alike_sentence(["Bags", "lamps", "bags"])
+        "'Bags' and 'bags' are two classes that differ in capitals, blanks or the form of letters alone"
+    """
+    first: dict[str, str] = {}
+    for name in class_names:
+        letters = [one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf"]
+        other = first.setdefault(" ".join("".join(letters).split()).casefold(), name)
+        if other != name:
+            here, there = _shown(other), _shown(name)
+            return f"{here} and {there} are two classes that differ in capitals, blanks or the form of letters alone"
+    return ""
+
+
+def _shown(name: str) -> str:
+    """A name in quotes; one of other letters than those of ASCII also by their numbers."""
+    return repr(name) if name.isascii() else f"'{name}' ({ascii(name)[1:-1]})"
+
+
 def column(values: Any) -> Any:
     """Return a column as an array where its numbers are of one type, which says how exact they are; else as a list."""
+    values = cells_of(values)
     if hasattr(values, "detach"):
         values = as_array(values, "values")
     if hasattr(values, "to_numpy") and isinstance(getattr(values, "dtype", None), np.dtype):  # a column of pandas
@@ -181,7 +209,8 @@ def text_of(value: Any) -> str:
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
     if isinstance(value, datetime.datetime) and value.time() == datetime.time() and value.tzinfo is None:
-        value = value.date()
+        # Pandas' have nanoseconds, which `time` leaves out.
+        value = value if getattr(value, "nanosecond", 0) else value.date()
     return str(value).strip()
 
 
@@ -190,7 +219,10 @@ def _cells(values: Any) -> list[Any]:
     if not isinstance(values, np.ndarray):
         return list(values)
     if values.dtype.kind == "M":
-        return values.astype("datetime64[us]").tolist()
+        known = ~np.isnat(values)
+        dates = values.astype("datetime64[us]")
+        exact = (dates[known] == values[known]).all()  # Python's dates know no nanoseconds
+        return dates.tolist() if exact else [str(one) if one == one else None for one in values]
     return list(values) if values.dtype.kind == "f" else values.tolist()
 
 

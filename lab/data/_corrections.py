@@ -15,13 +15,16 @@ from lab.core.results import labelled
 from lab.data._splits import Split
 from lab.data.images.paths import key_of
 
+CLASS_NAMES = ("class", "labels", "target", "class_name")
+"""Columns that other tables have for the label."""
+
 
 def read_corrections(file: Path) -> dict[str, str]:
     """Image to the class that it really is, or to "" where it is left out, from a CSV file with the columns image and
     label. A table without labels leaves its images out, as does a table of marks of version 0.2, with a column mark.
 
     Raises:
-        ValueError: there is no such file, or it is no table with a column image.
+        ValueError: there is no such file, it is no table with a column image, or it says two things of one image.
     """
     try:
         read = tables.read(file)
@@ -30,12 +33,23 @@ def read_corrections(file: Path) -> dict[str, str]:
             f"data.corrections names {file}, which cannot be read: {error.strerror or error}. Give another file, or "
             "none."
         ) from None
-    if "image" not in read:
+    columns = {name.casefold(): values for name, values in read.items()}  # spreadsheets write Label
+    if "image" not in columns:
         raise ValueError(f"{file} has no column image, which data.corrections needs.")
-    columns = {name: tables.names(values, f"values of {name} in {file}") for name, values in read.items()}
-    images = columns["image"]
-    labels = [""] * len(images) if "mark" in columns else columns.get("label", [""] * len(images))
-    return {image: label for image, label in zip(images, labels, strict=True) if image}
+    texts = {name: tables.names(values, f"values of {name} in {file}") for name, values in columns.items()}
+    images = texts["image"]
+    if "mark" not in texts and "label" not in texts and (other := next(filter(texts.get, CLASS_NAMES), None)):
+        raise ValueError(
+            f"{file} has no column label, so its images would be left out; rename the column {other} to label if it "
+            "says their classes, or take it out."
+        )
+    labels = [""] * len(images) if "mark" in texts else texts.get("label", [""] * len(images))
+    said: dict[str, str] = {}
+    for row, (image, label) in enumerate(zip(images, labels, strict=True), start=1):
+        if image and said.setdefault(image, label) != label:
+            both = " and ".join(f"{one!r}" if one else "left out" for one in (said[image], label))
+            raise ValueError(f"{file}, row {row}: {image} has two labels, {both}. Keep one row.")
+    return said
 
 
 def respelt(table: Mapping[str, str], source: str, keys: Sequence[str], root: Path) -> dict[str, str]:

@@ -9,8 +9,11 @@ from lab.core.formats import counted
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, leave_out_unreadable, personal
-from lab.data.images.folders import SPLITS
+from lab.data.images.folders import SPLITS, classes_sentence
 from lab.data.images.paths import key_of, place_finder
+
+COLUMNS = ("path", "label", "split", "query_gallery", "super_class")
+"""Columns that mean something, in any capitals."""
 
 NAMES = ("path", "label", "super_class")
 """Columns in which two names must never become one."""
@@ -62,7 +65,12 @@ class Manifest(SplitKnobs, ImageSet):
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
         columns = {}
-        for name, values in tables.read(file).items():
+        read = tables.read(file)
+        for written, values in read.items():
+            small = written.casefold()  # spreadsheets write Split
+            name = small if small in COLUMNS and small not in read else written
+            if name in columns:
+                raise ValueError(f"{file} has two columns {name!r} that differ in capitals alone; rename one of them.")
             what = f"values of {name} in {file}"
             if name == "label":
                 columns[name] = tables.label_names(values, what)
@@ -74,8 +82,9 @@ class Manifest(SplitKnobs, ImageSet):
 
     @property
     def classes_sentence(self) -> str:
-        sentence = tables.negative_sentence(self.class_names)
-        return f"In the column label {sentence}." if sentence else ""
+        told = classes_sentence(self.class_names, self.labels, "the names of the column label:")
+        negative = tables.negative_sentence(self.class_names)
+        return f"{told} In it, {negative}." if negative else told
 
 
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
@@ -141,20 +150,23 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     """Keep each image once, whatever its path is spelt like; links are followed.
 
     Raises:
-        ValueError: an image has two labels.
+        ValueError: an image has two labels, splits, roles or super-classes.
     """
     place_of = place_finder()
     places = [place_of(root / key) for key in table.key]
+    columns = {"label": table.label, "split": table.split, "role": table.role, "super_class": table.super_class}
+    said = {name: values for name, values in columns.items() if values}
     first: dict[str, int] = {}
     repeats = []
     for row, place in enumerate(places):
         earlier = first.setdefault(place, row)
-        if table.label[earlier] != table.label[row]:
-            name = " ".join(table.key[row].split())
-            raise ValueError(
-                f"{file}, row {row + 1}: {name} has {_label_in_words(table, row)}, but "
-                f"{_label_in_words(table, earlier)} in row {earlier + 1}."
-            )
+        for column, values in said.items():
+            if values[earlier] != values[row]:
+                name = " ".join(table.key[row].split())
+                raise ValueError(
+                    f"{file}, row {row + 1}: {name} has {_in_words(column, values[row])}, but "
+                    f"{_in_words(column, values[earlier])} in row {earlier + 1}."
+                )
         if earlier < row:
             repeats.append(f"row {row + 1} repeats row {earlier + 1}, {table.key[row]}")
     if repeats:
@@ -165,5 +177,5 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     table.keep([first[place] == row for row, place in enumerate(places)])
 
 
-def _label_in_words(table: Table, row: int) -> str:
-    return f"the label {table.label[row]!r}" if table.label[row] else "no label"
+def _in_words(column: str, value: str) -> str:
+    return f"the {column.replace('_', '-')} {value!r}" if value else f"no {column.replace('_', '-')}"

@@ -7,20 +7,25 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from lab.core import tables
+from lab.core.formats import counted
 from lab.core.knobs import knob
 from lab.data.images.reading import ImageError
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
+RULES = 2
+"""Number of the rules by which a cell is a class; an index that older rules made is built again."""
+
 
 class ParquetImages(StreamedSet):
     """Rows with the bytes of an image, plain or as `datasets` keeps them ({bytes, path}), and a label.
 
-    Labels are texts or whole numbers; numbers get the names that `datasets` wrote beside them. Rows without a label
-    are left out, which is where it wrote -1. The first time the column of labels is read, and which row of which group
-    each image is, is kept among the caches (`LAB_CACHE`). An image costs the reading of its row group, of which each
-    worker keeps the last: write small groups (100 rows) where batches are drawn at random. Classes are shared out by
-    seed. Credentials are as for `tar_shards`.
+    Labels are texts or whole numbers, read as in every table; numbers get the names that `datasets` wrote beside them.
+    Rows without a label are left out and counted, which is where it wrote -1. The first time the column of labels is
+    read, and which row of which group each image is, is kept among the caches (`LAB_CACHE`). An image costs the reading
+    of its row group, of which each worker keeps the last: write small groups (100 rows) where batches are drawn at
+    random. Classes are shared out by seed. Credentials are as for `tar_shards`.
 
     Raises:
         ValueError: no Parquet file can be listed there, one is damaged, or a column is missing.
@@ -33,24 +38,31 @@ class ParquetImages(StreamedSet):
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".parquet")
         self._group: tuple[tuple[int, int], Any] | None = None
-        identity = [self.knobs.root, states, self.knobs.image, self.knobs.label]
-        return built("parquet", identity, files, lambda problems: self._images(files))
+        identity = [self.knobs.root, states, self.knobs.image, self.knobs.label, RULES]
+        return built("parquet", identity, files, lambda problems: self._images(files, problems))
 
-    def _images(self, files: list[str]) -> Iterator[Found]:
+    def _images(self, files: list[str], problems: list[str]) -> Iterator[Found]:
         for number, path in enumerate(files):
             file = self._opened(path)
             for column in (self.knobs.image, self.knobs.label):
                 if column not in file.schema_arrow.names:
                     raise ValueError(f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}.")
             names, shard = _class_names(file.schema_arrow, self.knobs.label), PurePosixPath(path).name
+            without = 0
             for group in range(file.num_row_groups):
                 try:
-                    labels = file.read_row_group(group, columns=[self.knobs.label]).column(0).to_pylist()
+                    labels = file.read_row_group(group, columns=[self.knobs.label])
                 except Exception as error:  # each store has its own
                     raise ValueError(f"{path} is damaged and cannot be read: {said_by(error)}.") from None
-                for row, label in enumerate(labels):
-                    if (class_name := _class_of(label, names, path)) is not None:
+                for row, class_name in enumerate(_class_names_of(labels, self.knobs.label, names, path)):
+                    if class_name:
                         yield Found(number, group, row, class_name, f"{shard}/{group}/{row}")
+                    else:
+                        without += 1
+            if without:
+                problems.append(
+                    f"{counted(without, 'row')} of {path} without a class {'is' if without == 1 else 'are'} left out."
+                )
 
     def _opened(self, path: str) -> Any:
         import pyarrow.parquet
@@ -76,17 +88,22 @@ class ParquetImages(StreamedSet):
         return data
 
 
-def _class_of(label: Any, names: list[str], path: str) -> str | None:
-    """The name of a row's class; None where it has none, for which `datasets` writes -1.
+def _class_names_of(labels: Any, column: str, names: list[str], path: str) -> list[str]:
+    """The name of each row's class; "" where it has none, for which `datasets` writes -1.
+
+    Args:
+        labels: an Arrow table with their column. names: of numbered classes, or none.
 
     Raises:
-        ValueError: the number is not among the names.
+        ValueError: a number is not among the names, or several names may have become one.
     """
-    if label is None or not names or not isinstance(label, int):
-        return None if label is None else str(label)
-    if label >= len(names):
-        raise ValueError(f"{path} has the label {label}, but names {len(names)} classes only, from 0.")
-    return names[label] if label >= 0 else None
+    values = tables.arrow_columns(labels)[column]
+    numbered = names and all(value is None or isinstance(value, int) for value in values)
+    if not numbered:
+        return tables.label_names(values, f"labels in {path}")
+    if large := next((value for value in values if value is not None and value >= len(names)), None):
+        raise ValueError(f"{path} has the label {large}, but names {len(names)} classes only, from 0.")
+    return ["" if value is None or value < 0 else names[value] for value in values]
 
 
 def _class_names(schema: Any, label: str) -> list[str]:

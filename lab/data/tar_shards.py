@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from lab.data.images.folders import HIDDEN, LeftOut, is_hidden, sentences
 from lab.data.images.reading import EXTENSIONS, ImageError, nameable
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
+
+RULES = 2
+"""Number of the rules of what is an image and a class; an index that older rules made is built again."""
 
 LONGEST = 4096
 """Bytes of a class's name."""
@@ -31,7 +35,9 @@ class TarShards(StreamedSet):
 
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".tar")
-        return built("tar", [self.knobs.root, states], files, lambda problems: _images(self.system, files, problems))
+        return built(
+            "tar", [self.knobs.root, states, RULES], files, lambda problems: _images(self.system, files, problems)
+        )
 
     def _encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
@@ -60,11 +66,15 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
     sample: str | None = None
     image: tarfile.TarInfo | None = None
     label = ""
+    hidden: LeftOut = {HIDDEN: []}
     for member in archive:
         archive.members = []  # type: ignore[attr-defined]  # else it keeps every one
         if not member.isreg():
             continue
         path = PurePosixPath(member.name)
+        if any(map(is_hidden, path.parts)):
+            hidden[HIDDEN].append(f"{shard}/{member.name}")
+            continue
         key = str(path.parent / path.name.partition(".")[0])
         if key != sample:
             yield from _one(image, label, number, shard, problems)
@@ -78,8 +88,9 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             image = member
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)
-            label = content.read().decode(errors="replace").strip() if content else ""
+            label = content.read().decode(errors="backslashreplace").strip() if content else ""
     yield from _one(image, label, number, shard, problems)
+    problems += sentences(hidden)
 
 
 def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:

@@ -99,6 +99,27 @@ class Collection:
         knobs = {"k": k, "similarity": self.similarity, "ties": "shuffled"}
         return lab.search.create("exact", device=self.device, **knobs).build(self.gallery)
 
+    def known_neighbours(self, k: int) -> Ranking:
+        """Rank the gallery images that have a class for every query that has one; at most k neighbours are kept.
+
+        The positions are those of the whole gallery. With many images of unknown class, the first k of `rank` would
+        hold a few of known class only.
+        """
+        rows, places = np.flatnonzero(self.query.labelled), np.flatnonzero(self.gallery.labelled)
+        if len(places) == len(self.gallery) and len(rows) == len(self.query):
+            return self.rank(self.exact(k), self.query)
+        query, gallery = self.query.take(rows), self.gallery.take(places)
+        known = replace(self, query=query, gallery=query if self.same_source else gallery)
+        ranking = known.rank(known.exact(k), query)
+        neighbours, itself = ranking.neighbours, ranking.self_index
+        return replace(
+            ranking,
+            neighbours=np.where(neighbours >= 0, places[neighbours], -1),
+            self_index=np.where(itself >= 0, places[itself], -1),
+            positive_items=places[ranking.positive_items],
+            gallery_labels=np.asarray(self.gallery.labels),
+        )
+
     @cached_property
     def _index(self) -> lab.search.Index:
         return self.exact(DEPTH)

@@ -22,16 +22,22 @@ if TYPE_CHECKING:
     from lab.reranking import Reranker
 
 
+MANY_COPIES = 0.5
+"""Share of queries with an equal vector in the gallery at which it is said."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What was found on one set of queries.
 
-    measurements: metric's name to what it found. seconds: of the search and the metrics.
+    measurements: metric's name to what it found. seconds: of the search and the metrics. copies: share of the queries
+    whose first neighbour in a gallery of its own is an equal vector.
     """
 
     ranking: Ranking
     measurements: Mapping[str, Measurement]
     seconds: float
+    copies: float = 0.0
 
     @property
     def values(self) -> dict[str, float]:
@@ -75,6 +81,11 @@ class Evaluation:
         classes = np.union1d(self.ranking.query_labels, self.ranking.gallery_labels)
         if len(classes[labelled(classes)]) == 1:
             found.append("All items are of one class, so these scores say nothing about the model.")
+        if self.copies >= MANY_COPIES:
+            found.append(
+                f"For {self.copies:.1%} of the queries, the first neighbour is an equal vector. If the gallery holds "
+                "the queries themselves, each finds itself: leave the gallery out, or take the queries out of it."
+            )
         return found
 
     def __repr__(self) -> str:
@@ -206,7 +217,17 @@ def _followed(what: str, search: Callable[[ReportProgress], Ranking]) -> Generat
 
 def _measured(evidence: Evidence, metrics: Mapping[str, Metric], started: float) -> Evaluation:
     measurements = {name: metric(evidence) for name, metric in metrics.items()}
-    return Evaluation(evidence.ranking, measurements, time.perf_counter() - started)
+    return Evaluation(evidence.ranking, measurements, time.perf_counter() - started, _copies(evidence))
+
+
+def _copies(evidence: Evidence) -> float:
+    """Share of the queries whose first neighbour in a gallery of its own is an equal vector."""
+    ranking = evidence.ranking
+    if (ranking.self_index >= 0).any() or not len(ranking):
+        return 0.0
+    found = ranking.neighbours[:, 0] >= 0
+    nearest = np.asarray(evidence.gallery.vectors[ranking.neighbours[found, 0]])
+    return float((nearest == evidence.query.vectors[found]).all(1).sum() / len(ranking))
 
 
 def left_out_sentence(count: int, of: int, distractors: bool = False) -> str:

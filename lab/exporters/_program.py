@@ -133,7 +133,7 @@ class EncoderExporter(Exporter):
         trials = _trials(model.encoder, seen, geometry.size, TRIED_RAW if raw else ((1, 1),))
         about = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": geometry.size}
         about |= {"dim": trials[0][1].shape[1], "similarity": config.similarity, "testing": config.testing.as_dict()}
-        about |= threshold.exported(run)
+        about |= threshold.exported(run, of_encoder=True)
         module = nn.Sequential(Preparation(geometry), pixels) if raw else pixels
         return Program(module.eval(), model.encoder, geometry, trials, about, raw)
 

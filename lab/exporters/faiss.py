@@ -40,7 +40,7 @@ class Faiss(Exporter):
         faiss, split = faiss_library(), self.knobs.split
         gallery = run.embeddings(split, "gallery") is not None
         rows = rows_of(run, (split,), ("gallery" if gallery else "query",))
-        cosine = run.config.similarity == "cosine"
+        cosine = run.config_of(split).similarity == "cosine"
         metric = faiss.METRIC_INNER_PRODUCT if cosine else faiss.METRIC_L2
         index = faiss.index_factory(rows.vectors.shape[1], {"flat": "Flat", "hnsw": "HNSW32"}[self.knobs.kind], metric)
         index.add(rows.vectors)

@@ -33,8 +33,14 @@ _FIRST_INVERSE, _SECOND_INVERSE = pow(FIRST, -1, 1 << 32), pow(SECOND, -1, 1 << 
 SAMPLE = 1024
 """Gallery rows that decide where the origin of a Euclidean space lies."""
 
-ZERO = 2.0**-42
-"""A squared distance below this share of |q|^2 + |z|^2 is rounding: the two vectors are equal."""
+CLOSE = 2.0**-16
+"""A squared distance below this share of |q|^2 + |z|^2 has lost digits, so it is computed from the differences."""
+
+DIFFERENCES = 2**20
+"""Numbers of differences that are computed at once: 8 MB."""
+
+WIDEST = 2.0**400
+"""How many units from the origin a sampled row may lie, so that its square is a number."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,9 @@ class Space:
     """A gallery as rows whose product with a query row is a score, so that every search compares in the same way.
 
     Cosine needs unit rows. Euclidean expands -|q-z|^2 = (2q, -1, -|q|^2).(z, |z|^2, 1), which would cancel to noise far
-    from the origin. So rows are float64, measured from `centre` in lengths of `unit`; this changes no order.
+    from the origin. So rows are float64, measured from `centre` in lengths of `unit`; this changes no order. Two rows
+    that are close to each other and far from `centre`, as in a gallery of several distant groups, are compared by
+    their differences.
 
     similarity: cosine or euclidean. items: prepared rows [g d] (cosine) or [g d+2] (euclidean).
     centre: float64 [d], the median of some gallery rows. unit: a power of two. Both are of Euclidean spaces only.
@@ -70,9 +78,13 @@ class Space:
         places = np.unique(np.linspace(0, len(gallery) - 1, SAMPLE).astype(np.int64))
         sample = np.asarray(gallery[places], np.float64)
         centre = np.median(sample, axis=0)
-        reach = np.abs(sample - centre).max()
-        unit = float(2.0 ** np.frexp(reach)[1]) if reach else 1.0
-        return cls(similarity, torch.empty(0, device=device), centre, unit)
+        reaches = np.abs(sample - centre).max(1)
+        reaches = reaches[reaches > 0]
+        if not len(reaches):
+            return cls(similarity, torch.empty(0, device=device), centre, 1.0)
+        # The median, so that one vector of absurd numbers does not make all others equal.
+        reach = max(float(np.median(reaches)), float(reaches.max()) / WIDEST)
+        return cls(similarity, torch.empty(0, device=device), centre, float(2.0 ** np.frexp(reach)[1]))
 
     def holding(self, gallery: np.ndarray) -> Space:
         """Return this space with other gallery rows [g d], measured from the same origin."""
@@ -88,17 +100,32 @@ class Space:
         """Prepare gallery vectors [n d] -> [n d or d+2]."""
         if self.centre is None:
             return unit_rows(vectors, "gallery")
-        rows = self.measured(vectors)
-        squares = np.square(rows).sum(1, keepdims=True)
+        rows, squares = self._with_squares(vectors, "gallery")
         return np.hstack([rows, squares, np.ones_like(squares)])
 
     def query_rows(self, vectors: np.ndarray) -> np.ndarray:
         """Prepare query vectors [q d] -> [q d or d+2], of any precision."""
         if self.centre is None:
             return unit_rows(vectors, "query")
-        rows = self.measured(vectors)
-        squares = np.square(rows).sum(1, keepdims=True)
+        rows, squares = self._with_squares(vectors, "query")
         return np.hstack([2 * rows, -np.ones_like(squares), -squares])
+
+    def _with_squares(self, vectors: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return measured rows [n d] and their squared lengths [n 1].
+
+        Raises:
+            ValueError: a row is so far from the others that its square is no number.
+        """
+        with np.errstate(over="ignore"):
+            rows = self.measured(vectors)
+            squares = np.square(rows).sum(1, keepdims=True)
+        if not np.isfinite(squares).all():
+            row = int(np.flatnonzero(~np.isfinite(squares))[0])
+            raise ValueError(
+                f"Row {row} of the {what} vectors is too far from the others for a distance to be computed; leave it "
+                "out, or bring the vectors to unit length and search by cosine."
+            )
+        return rows, squares
 
     def queries(self, vectors: np.ndarray) -> torch.Tensor:
         """Prepare query vectors [q d] -> [q d or d+2], of the items' device and precision."""
@@ -107,23 +134,45 @@ class Space:
 
     def pair_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
         """Scores, float32 [p], of pairs of prepared rows: queries [p d] with items [p d]."""
+        return _as_float32(self.pair_products(queries, items))
+
+    def pair_products(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
+        """The same before they are rounded, float64 [p]."""
         products = (queries.double() * items.double()).sum(1)
-        return self._rounded(products, queries[:, -1], items[:, -2])
+        close = self._close(products, queries[:, -1], items[:, -2])
+        if close is not None:
+            (pair,) = close
+            products[pair] = _by_differences(queries, items, pair, pair)
+        return products
 
     def list_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
         """Scores, float32 [q c], of prepared queries [q d], each with its own prepared items [q c d]."""
         products = torch.einsum("qd,qcd->qc", queries.double(), items.double())
-        return self._rounded(products, queries[:, -1:], items[:, :, -2])
+        close = self._close(products, queries[:, -1:], items[:, :, -2])
+        if close is not None:
+            query, place = close
+            products[close] = _by_differences(queries, items.flatten(0, 1), query, query * items.shape[1] + place)
+        return _as_float32(products)
 
     def block_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
         """Scores, float32 [q g], of all pairs of prepared queries [q d] and items [g d]."""
-        return self._rounded(queries.double() @ items.double().T, queries[:, -1:], items[:, -2])
+        products = queries.double() @ items.double().T
+        close = self._close(products, queries[:, -1:], items[:, -2])
+        if close is not None:
+            products[close] = _by_differences(queries, items, *close)
+        return _as_float32(products)
 
-    def _rounded(self, products: torch.Tensor, of_queries: torch.Tensor, of_items: torch.Tensor) -> torch.Tensor:
-        """Round to float32; of_queries and of_items are -|q|^2 and |z|^2 of Euclidean rows."""
-        if self.centre is not None:
-            products.masked_fill_(products > ZERO * (of_queries - of_items), 0)
-        return products.float()
+    def _close(
+        self, products: torch.Tensor, of_queries: torch.Tensor, of_items: torch.Tensor
+    ) -> tuple[torch.Tensor, ...] | None:
+        """Return the places of the pairs whose distance has lost digits in `products`; None where there are none.
+
+        of_queries and of_items are -|q|^2 and |z|^2 of Euclidean rows.
+        """
+        if self.centre is None:
+            return None
+        lost = products > CLOSE * (of_queries - of_items)
+        return lost.nonzero(as_tuple=True) if bool(lost.any()) else None
 
     def as_score(self, similarity: float) -> np.float32:
         """Return a similarity that a person gave (a cosine, or minus a squared distance) as this space computes it."""
@@ -135,6 +184,24 @@ class Space:
             return scores.astype(np.float32, copy=False)
         with np.errstate(over="ignore"):
             return (np.minimum(scores, 0) * np.float64(self.unit) ** 2).astype(np.float32)
+
+
+def _by_differences(
+    queries: torch.Tensor, items: torch.Tensor, query_rows: torch.Tensor, item_rows: torch.Tensor
+) -> torch.Tensor:
+    """Minus the squared distances, float64 [p], of pairs of Euclidean rows, given by their places [p]."""
+    step = max(1, DIFFERENCES // queries.shape[1])
+    parts = []
+    for these, those in zip(query_rows.split(step), item_rows.split(step), strict=True):
+        differences = queries[these, :-2].double() / 2 - items[those, :-2].double()
+        parts.append(-differences.square().sum(1))
+    return torch.cat(parts)
+
+
+def _as_float32(scores: torch.Tensor) -> torch.Tensor:
+    """Round scores to float32; one below its range becomes the lowest number of it."""
+    lowest = torch.finfo(torch.float32).min
+    return scores.clamp_(min=lowest).float()
 
 
 def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -227,7 +294,9 @@ def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     return at_least[:, 1:]
 
 
-def nearest(space: Space, queries: torch.Tensor, k: int, rows: int = 256, columns: int = 8192) -> torch.Tensor:
+def nearest(
+    space: Space, queries: torch.Tensor, k: int, ties: Ties = "gallery", rows: int = 256, columns: int = 8192
+) -> torch.Tensor:
     """Keys [q k] of the k items of a space nearest to each prepared query [q d], best first."""
     lists = []
     for part in queries.split(rows):
@@ -235,7 +304,7 @@ def nearest(space: Space, queries: torch.Tensor, k: int, rows: int = 256, column
         for start in range(0, len(space.items), columns):
             block = space.items[start : start + columns]
             positions = torch.arange(start, start + len(block), device=part.device)
-            keys = pack(space.block_scores(part, block), positions)
+            keys = pack(space.block_scores(part, block), positions, ties)
             kept = best(torch.cat([kept, best(keys, k)], dim=1), k)
         lists.append(kept)
     return torch.cat(lists)

@@ -12,10 +12,11 @@ ROWS = 4096
 
 def nearest_anchors(vectors: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     """int64 [n]: row of the anchor [c d] at the least Euclidean distance from each vector [n d]; ties to the first."""
-    anchors = anchors.astype(np.float64)
-    half_squares = np.square(anchors).sum(1) / 2
-    parts = (vectors[start : start + ROWS].astype(np.float64) for start in range(0, len(vectors), ROWS))
-    return np.concatenate([(half_squares - part @ anchors.T).argmin(1) for part in parts])
+    centre = anchors[0].astype(np.float64)  # far from the origin the products would cancel to noise
+    measured = anchors.astype(np.float64) - centre
+    half_squares = np.square(measured).sum(1) / 2
+    parts = (vectors[start : start + ROWS].astype(np.float64) - centre for start in range(0, len(vectors), ROWS))
+    return np.concatenate([(half_squares - part @ measured.T).argmin(1) for part in parts])
 
 
 class NearestAnchorAccuracy(Metric):

@@ -59,7 +59,7 @@ class ReportLine:
     scores: column to what was found, shares in [0, 1]. runs, seeds: behind it, empty for a published line.
     source: `own`, or paper and table of a published line. note: a remark on it, or what is wrong with runs.
     spread: column to the standard deviation over the trials of a paper that prints one. measured: a digest of the
-    images that each run was measured on, "" where none was recorded.
+    images that each run was measured on, "" where none was recorded. vectors: a checksum of each run's embeddings.
     """
 
     name: str
@@ -72,6 +72,7 @@ class ReportLine:
     note: str = ""
     spread: Mapping[str, float] = field(default_factory=dict)
     measured: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
 
     @property
     def published(self) -> bool:

@@ -25,8 +25,21 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
             for line in ours
             if len(set(line.seeds)) < len(line.seeds)
         ),
+        *map(_counted_twice, ours),
     ]
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def _counted_twice(line: ReportLine) -> str | None:
+    """Runs of a line whose embeddings are equal: one training that was imported or copied again."""
+    runs: dict[str, list[str]] = {}
+    for name, checksum in zip(line.runs, line.vectors, strict=False):
+        if checksum:
+            runs.setdefault(checksum, []).append(name)
+    twice = [_listed(names) for names in runs.values() if len(names) > 1]
+    if not twice:
+        return None
+    return f"Runs {' / '.join(twice)} of {line.label} hold equal embeddings: one training is counted more than once."
 
 
 def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any], why: str) -> str | None:

@@ -114,11 +114,12 @@ def report(
     Args:
         split: whose scores; by default test, or validation where that is what all runs have.
         columns: which scores; by default all that the runs have.
-        published: add what papers report for these losses on these data sets; with `any_loss` for all others, too.
+        published: add what papers report for these losses on these data sets. any_loss: for all others, too.
 
     Raises:
         ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.
     """
+    published = published or any_loss
     if not runs:
         raise ValueError("A report needs at least one run.")
     names = [run.name for run in runs]
@@ -202,11 +203,20 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
             source="own",
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.seed for run in mine if run.config.seed is not None),
-            note=_faults(mine),
+            note=" ".join(filter(None, (_faults(mine), _warnings(mine, split)))),
             measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
+            vectors=tuple(run.vectors_stamp(split) for run in mine),
         )
         lines.append(line)
     return lines
+
+
+def _warnings(runs: Sequence[Run], split: str) -> str:
+    """What a reader of the scores of these runs has to know."""
+    told = []
+    for run in runs:
+        told += [f"{run.name}: {words}" for words in run.score_warnings(split)]
+    return " ".join(told)
 
 
 def _faults(runs: Sequence[Run]) -> str:

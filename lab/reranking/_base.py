@@ -15,7 +15,7 @@ from lab.core.knobs import knob as knob
 from lab.core.results import EmbeddingSet, Evidence, Ranking, labelled
 from lab.kernels import sort_keys
 from lab.kernels.devices import device_of
-from lab.kernels.sort_keys import Space
+from lab.kernels.sort_keys import Space, Ties
 
 ROWS = 256
 """Queries scored against the whole gallery at once."""
@@ -60,23 +60,23 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: 
     return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
 
 
-def neighbour_lists(unit: torch.Tensor, k: int) -> torch.Tensor:
-    """int64 [n k]: each node itself, then the k-1 others of greatest cosine; equal ones by position.
+def neighbour_lists(unit: torch.Tensor, k: int, ties: Ties = "gallery") -> torch.Tensor:
+    """int64 [n k]: each node itself, then the k-1 others of greatest cosine; `ties` says in which order equal ones are.
 
     Args:
         unit: rows of unit length [n d].
     """
-    return lists_in(Space("cosine", unit), unit, k)
+    return lists_in(Space("cosine", unit), unit, k, ties)
 
 
-def lists_in(space: Space, queries: torch.Tensor, k: int) -> torch.Tensor:
-    """int64 [n k]: each node itself, then the k-1 others of greatest score; equal ones by position.
+def lists_in(space: Space, queries: torch.Tensor, k: int, ties: Ties = "gallery") -> torch.Tensor:
+    """int64 [n k]: each node itself, then the k-1 others of greatest score; `ties` says in which order equal ones are.
 
     Args:
         space: the n nodes as items. queries: the same nodes as prepared queries.
     """
     self_row = torch.arange(len(queries), device=queries.device)[:, None]
-    nearest = sort_keys.unpack(sort_keys.nearest(space, queries, k))[1]
+    nearest = sort_keys.unpack(sort_keys.nearest(space, queries, k, ties), ties)[1]
     # Duplicates of a node may precede it, or push it out of its own list.
     others_first = (nearest == self_row).to(torch.uint8).argsort(dim=1, stable=True)
     return torch.cat([self_row, nearest.gather(1, others_first)[:, : k - 1]], dim=1)

@@ -55,7 +55,7 @@ class Contextual(Reranker):
         if (lengths == 0).any():
             raise ValueError("A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking.")
         unit = graph.vectors.double() / lengths
-        lists = neighbour_lists(unit, min(self.knobs.k, len(unit)))
+        lists = neighbour_lists(unit, min(self.knobs.k, len(unit)), ranking.ties)
         return ranked_by(ranking, self._scores(unit, graph, lists))
 
     def _scores(self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor) -> Iterator[torch.Tensor]:

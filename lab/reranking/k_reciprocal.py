@@ -10,7 +10,7 @@ import torch
 
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import EmbeddingSet, Ranking
-from lab.kernels.sort_keys import Space
+from lab.kernels.sort_keys import Space, Ties
 from lab.reranking._base import ROWS, Nodes, Reranker, lists_in, nodes, ranked_by
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def jaccard_distances(rows: csr_array, columns: csr_array, of: np.ndarray) -> np
     return distances
 
 
-def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tensor]:
+def distances(graph: Nodes, k1: int, k2: int, lam: float, ties: Ties = "gallery") -> Iterator[torch.Tensor]:
     """Blocks of rows, float64 [a g], of the final distance (1 - lam) Jaccard + lam d.
 
     d is the squared Euclidean distance divided by the greatest one of its query, as in the released code. With every
@@ -123,11 +123,11 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float) -> Iterator[torch.Tens
             i, j = (
                 torch.from_numpy(a[start : start + PAIRS].astype(np.int64)).to(left.device) for a in (rows, columns)
             )
-            gap = -(left[i] * right[j]).sum(1)
+            gap = -space.pair_products(left[i], right[j])
             parts.append((gap.clamp(min=0) / greatest[i]).cpu().numpy())
         return np.concatenate(parts)
 
-    lists = lists_in(space, left, min(max(k1 + 1, k2), len(left))).cpu().numpy()
+    lists = lists_in(space, left, min(max(k1 + 1, k2), len(left)), ties).cpu().numpy()
     rows = weighted_rows(expanded_sets(lists[:, : k1 + 1], k1), scaled, k2, lists)
     columns = rows.tocsc()
     for of in graph.query.split(ROWS):
@@ -168,5 +168,5 @@ class KReciprocal(Reranker):
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph, knobs = nodes(ranking, query, gallery, self.device), self.knobs
-        blocks = distances(graph, knobs.k1, knobs.k2, knobs.lam)
+        blocks = distances(graph, knobs.k1, knobs.k2, knobs.lam, ranking.ties)
         return ranked_by(ranking, (-block for block in blocks))

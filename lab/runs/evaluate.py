@@ -161,7 +161,7 @@ def evaluate_run(
         ValueError: the run has no checkpoint, or the data set lacks a split.
     """
     if run.config.outside and encoder is None:
-        yield from _measure_stored(run, writer, config or run.config, splits or run.splits)
+        yield from _measure_stored(run, writer, config or run.config, splits)
         return
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
@@ -180,6 +180,7 @@ def evaluate_run(
         evaluation = yield from evaluator.measure(name, query, gallery)
         facts: dict[str, Any] = {"checkpoint": trained.checkpoint, "step": trained.step}
         facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
+        facts["testing"] = trained.config.testing.as_dict()
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
         yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
@@ -201,10 +202,17 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
     processes.lists(trained.loader.problems)
 
 
-def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...]) -> Iterator[Record]:
-    """Measure vectors that were made elsewhere: there is no model that could make them anew."""
+def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...] | None) -> Iterator[Record]:
+    """Measure vectors that were made elsewhere: there is no model that could make them anew.
+
+    Args:
+        splits: by default those that the configuration names, if it differs from the run's there, else all.
+    """
     images, metrics = run.dataset(), metrics_of(config)
-    for name in splits:
+    named = config.evaluation.knobs.splits
+    if splits is None and named != run.config.evaluation.knobs.splits:
+        splits = named
+    for name in splits or run.splits:
         query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
         how = _as_made(run, name, config)
         check_search(how, anchors is not None)
@@ -212,7 +220,10 @@ def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[s
         parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
         evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
         origin = run.origin(name)
-        facts = {"checkpoint": origin.checkpoint, "step": origin.step, "evaluation": how.evaluation.as_dict()}
+        facts: dict[str, Any] = {"checkpoint": origin.checkpoint, "step": origin.step}
+        facts["evaluation"] = how.evaluation.as_dict()
+        if (testing := run.header(name).get("testing")) is not None:
+            facts["testing"] = testing
         about = known_images(run, name, images, parts) | kept
         yield from _keep(writer, name, evaluation, parts, about, facts, images)
 
@@ -225,7 +236,8 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
     """
     made = run.config_of(split)
     changed = difference(run.config, config).keys() & difference(made, config).keys()
-    lost = [path for path in sorted(changed) if path.startswith(("testing.", *(f"evaluation.{k}" for k in MAKING)))]
+    fixed = {f"evaluation.{knob}" for knob in (*MAKING, "batch_size")}
+    lost = [path for path in sorted(changed) if path.startswith("testing.") or path in fixed]
     if lost:
         instead = "" if config.imported else ", or give the encoder: --encoder module:function"
         raise ValueError(
@@ -233,7 +245,8 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
             f"changed; leave it out{instead}."
         )
     kept = {knob: made.evaluation.values[knob] for knob in MAKING}
-    return config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
+    config = config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
+    return config.changed("testing", made.testing.as_dict())
 
 
 def _keep(

@@ -234,8 +234,13 @@ class Run:
 
     def config_of(self, split: str = "test") -> RunConfig:
         """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
-        made_by = self.header(split).get("evaluation") or (self.scores(split) or {}).get("evaluation")
-        return self.config if made_by is None else self.config.changed("evaluation", made_by)
+        header, scores = self.header(split), self.scores(split) or {}
+        config = self.config
+        for section in ("evaluation", "testing"):  # version 0.2 recorded no testing
+            made_by = header.get(section) or scores.get(section)
+            if made_by is not None:
+                config = config.changed(section, made_by)
+        return config
 
     def header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
@@ -420,6 +425,24 @@ class Run:
                 f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
             )
         return stored.find(self.path / "scores" / f"{split}.json", ScoresFile) or None
+
+    def score_warnings(self, split: str | None = None) -> list[str]:
+        """What a reader of the scores has to know, each sentence once: that all images are of one class, or that first
+        places are tied.
+
+        Args:
+            split: by default all that have scores.
+        """
+        splits = self.splits if split is None else (split,)
+        warnings = [words for one in splits for words in (self.scores(one) or {}).get("warnings", ())]
+        return list(dict.fromkeys(warnings))
+
+    def vectors_stamp(self, split: str) -> str:
+        """The checksum of a split's query embeddings; "" where there are none, or none was written."""
+        try:
+            return arrays.stamp_of(self.path / "embeddings" / f"{split}.safetensors", "query.vectors")
+        except ValueError:  # whoever reads them says what is wrong
+            return ""
 
     def outdated(self, split: str = "test") -> str:
         """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from lab.core.catalog import OUTSIDE
+from lab.core.formats import counted
 from lab.core.image_list import PICTURES, ImageList
 from lab.core.results import EmbeddingSet
 from lab.evaluation import identity
@@ -130,7 +131,8 @@ def place_of(images: ImageSet, config: Any) -> str:
     if values.get("named") or list(images.keys) != [str(row) for row in range(len(images))]:
         return ""
     classes = identity.class_of(identity.as_array(images.class_names), images.labels)
-    digest = hashlib.blake2b("\n".join(classes).encode(errors="replace"), digest_size=8).hexdigest()
+    words = [*classes, str(values["unnamed"])] if "unnamed" in values else classes
+    digest = hashlib.blake2b("\n".join(words).encode(errors="replace"), digest_size=8).hexdigest()
     return f"{ROWS}{len(images)} {digest}"
 
 
@@ -143,6 +145,38 @@ def known_images(run: Embedded, split: str, images: ImageSet, parts: dict[str, E
         for part, one in parts.items():
             contents[one.items] = stored[f"{part}.contents"]
     return columns(images, parts, contents)
+
+
+def replaced(run: Embedded, split: str, images: ImageSet, items: np.ndarray) -> list[str]:
+    """Keys of those of some images [n] whose file holds another picture now than when the split was embedded.
+
+    Reads the files. Images whose content was not recorded, or that are no files of their own, are passed over.
+    """
+    from lab.data import ImageSet
+    from lab.data._base import file_digest
+    from lab.data.images.listing import OfList
+
+    of_files = images.root is not None and images.pixels is None
+    if not of_files or type(images).load not in (ImageSet.load, OfList.load):
+        return []
+    items = np.unique(np.asarray(items, np.int64))
+    changed = []
+    for item, content in zip(items.tolist(), run.pictures(split, items).contents.tolist(), strict=True):
+        now = file_digest(images.path(item)) if content else 0
+        if now not in (0, content):
+            changed.append(str(images.keys[item]))
+    return changed
+
+
+def replaced_sentence(run: Embedded, split: str, keys: Sequence[str]) -> str:
+    """Say that the pictures of some keys were replaced; empty where there are none."""
+    if not keys:
+        return ""
+    several = counted(len(keys), "picture shown was", "pictures shown were")
+    return (
+        f"{several} replaced since {run.name} embedded its {split} split, for instance {keys[0]}; such a score is of "
+        f"the old picture. Embed the split again: lab evaluate {run.path} --split {split}."
+    )
 
 
 def recorded_contents(run: Embedded, count: int) -> np.ndarray:

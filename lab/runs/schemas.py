@@ -87,6 +87,7 @@ class Measured(Stored, total=False):
     checkpoint: Text | None
     step: Count
     evaluation: Fields
+    testing: Fields
     loss: Number | None
     sentence: Text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,9 +23,12 @@ Nearest = tuple[torch.Tensor, torch.Tensor]
 """Dot products [q k], descending (NaN where there is none), and gallery positions [q k] (-1)."""
 
 
-def nearest_rows(queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
-    """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d]."""
-    products = queries @ items.T
+def nearest_rows(space: Space, queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+    """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d].
+
+    All are rows that `space` prepared.
+    """
+    products = queries @ items.T if space.similarity == "cosine" else space.block_scores(queries, items)
     return _descending(products, positions.expand(products.shape), k)
 
 
@@ -110,13 +114,16 @@ class Index(HasKnobs):
         """Put items behind those of the gallery, a set or vectors and labels; returns the index itself.
 
         What was learnt from the first gallery (k-means centroids, class anchors) stays as it is. The gallery is copied,
-        so add many items at once.
+        so add many items at once. Their numbers (`items`) go on behind the greatest of the gallery, unless they are a
+        set whose numbers the gallery has not yet: no two items have one number.
 
         Raises:
             ValueError: no gallery yet, another dimension, misshapen, or NaN or infinity.
         """
         before = self._built()
-        more = _set_of(more, labels, first=len(before))
+        more = _set_of(more, labels)
+        if len(more) and np.isin(more.items, before.items).any():
+            more = replace(more, items=int(np.max(before.items)) + 1 + np.arange(len(more)))
         self._check_vectors(more.vectors, "added")
         check_set(more, "added set")
         vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
@@ -250,12 +257,11 @@ class Index(HasKnobs):
         return vectors
 
 
-def _set_of(vectors: Any, labels: Any = None, first: int = 0) -> Any:
-    """An `EmbeddingSet`, of the two, numbered from `first` on; or as it was given, in memory or in shards."""
+def _set_of(vectors: Any, labels: Any = None) -> Any:
+    """An `EmbeddingSet`, of the two; or as it was given, in memory or in shards."""
     if labels is None and hasattr(vectors, "vectors"):
         return vectors
-    made = EmbeddingSet(*parts_of(vectors, labels))
-    return EmbeddingSet(made.vectors, made.labels, made.items + first)
+    return EmbeddingSet(*parts_of(vectors, labels))
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:

@@ -19,8 +19,11 @@ from lab.core.streams import ReportProgress
 from lab.kernels import sort_keys
 from lab.search import _ranking
 from lab.search._base import Index
-from lab.search._items import checked, digest_of
+from lab.search._items import BLOCK, checked, digest_of
 from lab.search._ranking import Task
+
+TOO_CLOSE = 2.0**-10
+"""Squared distances below this share of the squared distances to the origin are rounded too much in float32."""
 
 AT_ONCE = 2**23
 """Numbers of candidate rows re-scored at once: 64 MB in float64."""
@@ -47,6 +50,8 @@ class CandidateIndex(Index):
 
     asked_with: ClassVar[tuple[str, ...]] = ("folder", "k", "probes", "rerank", "ties")
     """Knobs that nothing which is built depends on."""
+    compares_all: ClassVar[bool] = False
+    """Whether the engine compares a query with every item, so that nothing may be missing."""
 
     def _build(self, gallery: EmbeddingSet) -> None:
         self.learnt = {}
@@ -130,8 +135,28 @@ class CandidateIndex(Index):
             found = torch.from_numpy(positions)
             packed = torch.where(found >= 0, sort_keys.pack(scores, found, self.knobs.ties), sort_keys.NOTHING)
             keys.append(sort_keys.best(packed, depth))
-        best, places = sort_keys.unpack(torch.cat(keys), self.knobs.ties)
+        found = torch.cat(keys)
+        if self.compares_all and self.space.centre is not None:
+            self._look_again(queries, found)
+        best, places = sort_keys.unpack(found, self.knobs.ties)
         return best.numpy(), places.numpy()
+
+    def _look_again(self, queries: torch.Tensor, keys: torch.Tensor) -> None:
+        """Compare some prepared queries [q d+2] with the whole gallery, and put what is found into their keys [q k].
+
+        They are those whose neighbours lie so close together, and so far from the origin, that the engine's float32
+        does not tell them apart, as in a gallery of several distant groups.
+        """
+        last = sort_keys.unpack(keys, self.knobs.ties)[0].double().nan_to_num(nan=-torch.inf).amin(1)
+        close = (last > 2 * TOO_CLOSE * queries[:, -1]).nonzero()[:, 0]
+        for start in range(0, len(self.rows) if len(close) else 0, BLOCK):
+            positions = torch.arange(start, min(len(self.rows), start + BLOCK))
+            items = self.rows(positions)
+            for part in close.split(max(1, AT_ONCE // len(positions))):
+                scores = self.space.block_scores(queries[part], items)
+                more = sort_keys.pack(scores, positions, self.knobs.ties)
+                before = keys[part] if start else torch.full_like(keys[part], sort_keys.NOTHING)
+                keys[part] = sort_keys.best(torch.cat([before, more], dim=1), keys.shape[1])
 
 
 class FaissIndex(CandidateIndex):

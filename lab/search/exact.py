@@ -72,11 +72,10 @@ class Exact(Index):
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         queries, parts = self.space.queries(vectors), []
         for rows in queries.split(QUERIES):
-            blocks = self.space.items.split(ITEMS)
-            per_tile = [
-                nearest_rows(rows, block, torch.arange(ITEMS * i, ITEMS * i + len(block), device=rows.device), k)
-                for i, block in enumerate(blocks)
-            ]
+            per_tile = []
+            for i, block in enumerate(self.space.items.split(ITEMS)):
+                positions = torch.arange(ITEMS * i, ITEMS * i + len(block), device=rows.device)
+                per_tile.append(nearest_rows(self.space, rows, block, positions, k))
             parts.append(join(per_tile, k))
         scores, positions = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
         return scores, positions

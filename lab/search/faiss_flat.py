@@ -19,6 +19,8 @@ class FaissFlat(FaissIndex):
         array([[1, 2]])
     """
 
+    compares_all = True
+
     def _make(self, gallery: EmbeddingSet) -> None:
         self.index = self._flat()
         self.index.add(self._all_rows())

@@ -56,7 +56,7 @@ class Streamed(Index):
         queries, best = self.space.queries(vectors), None
         for start in range(0, len(self.rows), ITEMS):
             positions = torch.arange(start, min(len(self.rows), start + ITEMS))
-            nearest = nearest_rows(queries, self.rows(positions), positions, k)
+            nearest = nearest_rows(self.space, queries, self.rows(positions), positions, k)
             best = nearest if best is None else join([best, nearest], k)
         assert best is not None, "no gallery is empty"
         return best[0].numpy(), best[1].numpy()

@@ -113,7 +113,7 @@ class TwoStage(Index):
         return ranker.finish(compared - met_self, compared + len(self.bounds) - 1)
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if len(vectors) == 1 and self.arrays:
+        if len(vectors) == 1 and self.arrays and self.space.similarity == "cosine":
             return self._one(self.space.query_rows(vectors)[0], k)
         scores, positions = self._many(self.space.queries(vectors), k)
         return scores.cpu().numpy(), positions.cpu().numpy()
@@ -139,12 +139,16 @@ class TwoStage(Index):
 
     def _many(self, queries: torch.Tensor, k: int) -> Nearest:
         """One product for each list, with all queries that probe it; v rounds, one for each nearest anchor."""
-        opened = (queries @ self.anchors.items.T).topk(self.knobs.probes, dim=1).indices
+        if self.space.similarity == "cosine":
+            nearness = queries @ self.anchors.items.T
+        else:
+            nearness = self.space.block_scores(queries, self.anchors.items)
+        opened = nearness.topk(self.knobs.probes, dim=1).indices
         rounds = []
         for anchors in opened.unbind(1):
             order = anchors.argsort()
             edges = torch.searchsorted(anchors[order], torch.arange(len(self.bounds), device=anchors.device)).tolist()
-            scores = torch.full((len(queries), k), torch.nan, dtype=queries.dtype, device=queries.device)
+            scores = torch.full((len(queries), k), torch.nan, dtype=nearness.dtype, device=queries.device)
             positions = torch.full((len(queries), k), -1, device=queries.device)
 
             def search(
@@ -152,7 +156,7 @@ class TwoStage(Index):
             ) -> None:
                 anchor, rows = probed
                 mine = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
-                found = nearest_rows(queries[rows], self.list_items[mine], self.positions[mine], k)
+                found = nearest_rows(self.space, queries[rows], self.list_items[mine], self.positions[mine], k)
                 scores[rows], positions[rows] = found
 
             probed = [(anchor, order[a:b]) for anchor, (a, b) in enumerate(itertools.pairwise(edges)) if b > a]

@@ -114,6 +114,8 @@ class Trainer:
         self.processes, self.stop, self.stopped = processes, stop, False
         if knobs.stream and knobs.chunk is None:
             raise ValueError("training: stream loads a batch chunk by chunk; say with chunk how many images at once.")
+        if knobs.graph_memory is not None and knobs.chunk is None:
+            raise ValueError("training: graph_memory is for chunks; say with chunk how many images at once.")
         if parts.schedule.needs_scores and (parts.validator is None or processes is not None):
             raise ValueError(
                 "The schedule follows what validation finds, which takes a validation split (--data.validation) and a "

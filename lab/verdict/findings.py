@@ -146,8 +146,9 @@ def _check(show: str) -> Callable[[History], Place]:
 
 
 def _map(of: History) -> Place:
-    """The map of the validation images, at the image that stands in most lists."""
-    query, hub = {"run": of.run, "split": "validation"}, of.last("validation", "hub")
+    """The map of the validation images, or of those that there are, at the image that stands in most lists."""
+    split = of.splits[0] if of.splits and "validation" not in of.splits else "validation"
+    query, hub = {"run": of.run, "split": split}, of.last("validation", "hub")
     return Place("map", query | ({"query": str(int(hub))} if hub is not None else {}), "See them on the map")
 
 

@@ -216,3 +216,9 @@ def test_vectors_without_a_class_train_nothing_and_change_nothing(mine, root):
     assert all(images.labelled[split.items].all() for split in images.splits.values())
     sentences = [record.sentence for record in told if record.kind == "note"]
     assert "300 of 444 images have no class, so they train nothing." in sentences
+
+
+def test_a_run_that_is_called_like_a_data_set_is_not_passed_over(tmp_path):
+    lab.runs.from_embeddings(np.eye(4), ["a", "a", "b", "b"], name="digits", runs=tmp_path)
+    with pytest.raises(ValueError, match="digits is a data set and also a run here"):
+        lab.adapt("digits", runs=tmp_path)

@@ -84,3 +84,38 @@ def test_map_and_runs_say_which_pictures_they_compare(runs, open_page):
     page = open_page("runs", runs="before,after", compared="Same queries")  # the newest run comes first
     assert page.calm and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)
     assert "the same 24 test images (without 16 of after, 8 of before)" in plain(page)
+
+
+def test_browse_names_pictures_that_were_replaced_since(runs, open_page):
+    """The file of each class's third picture holds another one now; the scores are of the old ones."""
+    before = lab.runs.open(runs / "before")
+    keys = before.dataset().keys
+    items = before.embeddings().items.tolist()
+    item = next(one for one in items if Path(keys[one]).name == "3.png")
+    said = "replaced since before embedded its test split"
+    assert said in plain(open_page(run="before", split="test", query=str(item)))
+    after = lab.runs.open(runs / "after").embeddings().items.tolist()
+    assert said.replace("before", "after") not in plain(open_page(run="after", split="test", query=str(after[0])))
+
+
+def test_check_links_to_the_image_that_it_means(tmp_path, monkeypatch, open_page):
+    """Rows without a class come first here, so that rows of the list are no rows of the split."""
+    random = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c"], 20)
+    centres = np.repeat(np.eye(3, 6), 20, axis=0)
+    vectors = np.vstack([random.normal(size=(140, 6)), centres + 0.6 * random.normal(size=(60, 6))])
+    named = [*[""] * 140, *labels]
+    run = lab.runs.from_embeddings(vectors, named, normalise=True, name="mixed", runs=tmp_path)
+    lab.runs.from_embeddings(vectors[140:], labels, normalise=True, name="alone", runs=tmp_path)
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    pairs = {}
+    for name in ("mixed", "alone"):
+        page = open_page("check", show="pairs", run=name)
+        pairs[name] = page.test.dataframe[0].value.values.tolist()
+    assert pairs["mixed"] == pairs["alone"], "images without a class take no place among the first k"
+    page = open_page("check", show="pairs", run="mixed")
+    wanted = page.gallery("confusion matrix")["names"][0]
+    page.tell("confusion matrix", "picked", {"row": 0, "column": 1})
+    assert page.calm and page.test.header[0].value == "Browse"
+    item = int(page.test.query_params["query"])
+    assert named[item] == wanted and len(run.embeddings()) == 200

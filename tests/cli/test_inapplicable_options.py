@@ -53,6 +53,20 @@ def place(tmp_path) -> Path:
         ("embed {photos} --encoder trained {runs} --device odd", "got 'odd'"),
         ("adapt trained {runs} --weights w.pth", "name the network of w.pth, too"),
         ("import {v} {runs} --root {photos} --normalise", "nothing says which picture each row is"),
+        ("import {v} {runs} --root {photos} --like brought --normalise", "nothing says which picture each row is"),
+        ("import {v} {runs} --vector emb --normalise", "'emb' names nothing in it"),
+        ("import {v} {runs} --measure --normalise", "so there is nothing to measure"),
+        ("evaluate brought {runs} --evaluation.batch_size 3", "evaluation.batch_size cannot be changed"),
+        ("evaluate brought {runs} --evaluation.splits train", "holds no embeddings of split 'train'"),
+        ("evaluate brought {runs} --evaluation.rerank_k 5", "rerank_k is for re-ranking"),
+        ("evaluate trained {runs} --evaluation.rerank_k 5", "rerank_k is for re-ranking"),
+        ("runs brought {runs} --loss smooth_ap", "--loss is for the list of all runs; leave out brought"),
+        ("runs brought trained {runs} --last 3 --sort r@1", "--last, --sort is for the list of all runs"),
+        ("runs {runs} --scores odd", "No run has a score 'odd'; there are r@1"),
+        ("runs report brought {runs} --html a.html --format latex", "--format is for the table"),
+        ("runs report brought {runs} --json --format latex", "--format is for the table"),
+        ("adapt brought {runs} --head whitening --training.steps 5", "so training.steps would change nothing"),
+        ("train {runs} --training.graph_memory 1 --training.steps 1", "graph_memory is for chunks"),
     ],
 )
 def test_an_option_that_cannot_apply_is_refused(place, capsys, command, sentence):
@@ -63,6 +77,37 @@ def test_an_option_that_cannot_apply_is_refused(place, capsys, command, sentence
     assert main(words) == 2
     assert sentence in capsys.readouterr().err
     assert sorted(path.name for path in (place / "runs").iterdir()) == before
+
+
+def test_a_head_that_is_not_trained_takes_its_own_options(place):
+    words = ["adapt", "brought", "--runs", str(place / "runs"), "--head", "whitening", "--training.device", "cpu"]
+    assert main(words) == 0
+
+
+def test_a_saved_index_says_itself_what_is_searched_and_how(place):
+    model = lab.load("trained", runs=place / "runs")
+    index = model.save_index(place / "it.index")
+    for given, name in (({"probes": 2}, "probes"), ({"gallery": place / "photos"}, "gallery")):
+        with pytest.raises(ValueError, match=f"says what is searched and how, so leave out {name}"):
+            lab.load("trained", runs=place / "runs", index=index, **given)
+
+
+def test_a_picture_that_was_replaced_is_named_beside_its_score(place, capsys):
+    run = lab.runs.open("trained", place / "runs")
+    item = int(run.embeddings().items[0])
+    picture = run.dataset().path(item)
+    words = ["query", "trained", str(picture), "--runs", str(place / "runs"), "--k", "8"]
+    assert main(words) == 0 and "replaced" not in capsys.readouterr().err
+    Image.new("RGB", (16, 16), "red").save(picture)
+    assert main(words) == 0
+    told = capsys.readouterr().err
+    assert (
+        f"1 picture shown was replaced since trained embedded its test split, for instance {picture.parent.name}"
+        in told
+    )
+    assert main(["evaluate", "trained", "--runs", str(place / "runs")]) == 0
+    capsys.readouterr()
+    assert main(words) == 0 and "replaced" not in capsys.readouterr().err
 
 
 def test_the_network_of_adapt_is_named_by_its_flag(place, capsys):

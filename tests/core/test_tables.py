@@ -218,3 +218,24 @@ def test_plain_numbers_are_read_in_blocks(monkeypatch, tmp_path):
         expected = np.array([[row / 7, -row] for row in range(50)]).astype(np.float32)
         assert found.columns == {"label": [f"00{row % 3}" for row in range(50)]}
         assert found.numbers.tobytes() == expected.tobytes()
+
+
+def test_classes_that_look_alike_are_named():
+    for one, other in (
+        ("Bags", "bags"),
+        ("\u00e9", "e\u0301"),
+        ("a b", "a\u00a0 b"),
+        ("a", "\u200ba"),
+        ("1", "\uff11"),
+    ):
+        sentence = tables.alike_sentence([one, "lamps", other])
+        assert sentence.endswith("are two classes that differ in capitals, blanks or the form of letters alone")
+        assert "lamps" not in sentence
+    assert tables.alike_sentence(["01", "1", "001", "a", "b"]) == ""
+
+
+def test_vertical_bars_separate_cells(tmp_path):
+    (tmp_path / "t.csv").write_text("label|id\n01|a\n1|b\n")
+    assert tables.read(tmp_path / "t.csv") == {"label": ["01", "1"], "id": ["a", "b"]}
+    (tmp_path / "one.csv").write_text("label\na|b\nc|d\n")
+    assert tables.read(tmp_path / "one.csv") == {"label": ["a|b", "c|d"]}

@@ -76,3 +76,26 @@ def test_tables_of_0_2_and_those_without_labels_leave_out(pictures, tmp_path, ta
     (tmp_path / "own.csv").write_text(table.format(whole.keys[3]))
     changed = lab.data.create("class_folders", root=str(pictures), leave_out=str(tmp_path / "own.csv"))
     assert changed.knobs.corrections and not any(3 in split.items for split in changed.splits.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("image,label\n{0},{2}\n{0},{3}\n", "row 2: .* has two labels, .* and .*Keep one row"),
+        ("image,label\n{0},{2}\n{0},\n", "row 2: .* has two labels, .* and left out"),
+        ("image,class\n{0},{2}\n", "has no column label, so its images would be left out; rename the column class"),
+    ],
+)
+def test_a_table_that_can_be_read_in_two_ways_is_refused(pictures, tmp_path, text, sentence):
+    whole = lab.data.create("class_folders", root=str(pictures))
+    (tmp_path / "own.csv").write_text(text.format(*whole.keys[:2], *whole.class_names[:2]))
+    with pytest.raises(ValueError, match=sentence):
+        lab.data.create("class_folders", root=str(pictures), corrections=str(tmp_path / "own.csv"))
+
+
+def test_the_columns_of_a_table_may_be_in_capitals(pictures, tmp_path):
+    whole = lab.data.create("class_folders", root=str(pictures))
+    key, other = whole.keys[0], whole.class_names[-1]
+    (tmp_path / "own.csv").write_text(f"Image,Label\n{key},{other}\n{key},{other}\n")
+    changed = lab.data.create("class_folders", root=str(pictures), corrections=str(tmp_path / "own.csv"))
+    assert changed.class_names[changed.labels[0]] == other

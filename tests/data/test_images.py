@@ -167,3 +167,39 @@ def test_bytes_are_decoded_and_called_by_their_name():
     with pytest.raises(ImageError, match="the upload is not an image"):
         open_rgb(b"hello", "the upload")
     assert 10_000_000 <= MAX_PIXELS <= 200_000_000
+
+
+def tiff_of_grey(values: np.ndarray, bits: int, zero_is_white: bool) -> bytes:
+    """A TIFF of one strip, written by hand: Pillow writes neither 12 bits nor a zero that is white."""
+    if bits == 12:
+        digits = "".join(f"{value:03x}" for value in values.ravel().tolist())
+        pixels = bytes.fromhex(digits)
+    else:
+        pixels = values.astype("<u2").tobytes()
+    height, width = values.shape
+    photometric = 0 if zero_is_white else 1
+    tags = {256: width, 257: height, 258: bits, 259: 1, 262: photometric, 273: 8, 277: 1, 278: height, 279: len(pixels)}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    directory = struct.pack("<H", len(tags)) + entries + bytes(4)
+    return b"II*\0" + struct.pack("<I", 8 + len(pixels)) + pixels + directory
+
+
+@pytest.mark.parametrize(("bits", "zero_is_white"), [(12, False), (16, False), (16, True)])
+def test_greys_of_a_tiff_keep_their_scale_and_their_sense(bits, zero_is_white):
+    most = 2**bits - 1
+    values = np.linspace(0, most, 12).round().astype(np.int64).reshape(3, 4)
+    seen = np.asarray(open_rgb(tiff_of_grey(values, bits, zero_is_white)))[..., 0].astype(int)
+    expected = 255 * values / most
+    np.testing.assert_allclose(seen, 255 - expected if zero_is_white else expected, atol=0.51)
+
+
+@pytest.mark.parametrize(("bits", "steps"), [(2, 3), (4, 15)])
+def test_a_transparent_grey_of_few_bits_becomes_white(bits, steps):
+    """Pillow stretches the pixels to eight bits, and leaves the transparent value as it was."""
+    row = b"\0" + bytes([0b00011011 if bits == 2 else 0x01])
+    count = 8 // bits
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", count, 1, bits, 0, 0, 0, 0))
+    content = header + chunk(b"tRNS", struct.pack(">H", 1)) + chunk(b"IDAT", zlib.compress(row)) + chunk(b"IEND", b"")
+    values = [0, 1, 2, 3] if bits == 2 else [0, 1]
+    expected = [255 if value == 1 else 255 * value // steps for value in values]
+    assert np.asarray(open_rgb(b"\x89PNG\r\n\x1a\n" + content))[0, :, 0].tolist() == expected

@@ -212,3 +212,36 @@ def test_corrections_know_an_image_under_every_spelling(write, tmp_path):
 def test_bad_manifests_get_a_sentence(write, text, sentence):
     with pytest.raises(ValueError, match=sentence):
         create(write(text))
+
+
+@pytest.mark.parametrize(
+    ("columns", "first", "second", "sentence"),
+    [
+        (
+            "path,label,split",
+            "a/1.png,ant,train",
+            "./a/1.png,ant,test",
+            "the split 'test', but the split 'train' in row 1",
+        ),
+        ("path,label,super_class", "a/1.png,ant,x", "./a/1.png,ant,y", "the super-class 'y', but the super-class 'x'"),
+        ("path,label", "a/1.png,ant", "a/1.png,", "no label, but the label 'ant' in row 1"),
+    ],
+)
+def test_an_image_of_which_two_rows_say_two_things_is_refused(write, columns, first, second, sentence):
+    rest = {"split": "b/1.png,bee,train", "super_class": "b/1.png,bee,x"}.get(columns.split(",")[-1], "b/1.png,bee")
+    with pytest.raises(ValueError, match=f"row 2: a/1.png has {sentence}"):
+        create(write("\n".join([columns, first, second, rest]) + "\n"))
+
+
+def test_classes_that_look_alike_are_named(write):
+    found = create(write("path,label\na/1.png,Ant\na/2.png,ant\n"))
+    assert "'Ant' and 'ant' are two classes" in found.classes_sentence
+
+
+def test_columns_may_be_in_capitals(write):
+    small = create(write(table("path", "label", "split")), validation=0)
+    large = create(write(table("Path", "LABEL", "Split"), name="capitals.csv"), validation=0)
+    assert large.keys == small.keys and not large.attributes
+    assert large.splits["test"].query.tolist() == small.splits["test"].query.tolist() == [3, 4]
+    with pytest.raises(ValueError, match="two columns 'split' that differ in capitals alone"):
+        create(write("path,label,Split,SPLIT\na/1.png,ant,train,test\n", name="both.csv"))

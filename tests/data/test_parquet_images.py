@@ -69,3 +69,30 @@ def test_mistakes_are_sentences(folders, tmp_path):
     (tmp_path / "flipped.parquet").write_bytes(whole)
     with pytest.raises(ValueError, match="flipped.parquet is damaged and cannot be read"):
         lab.data.create("parquet_images", root=str(tmp_path / "flipped.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (pa.array(["01", "1", "01", "", None, " 1 "]), ["01", "1", "01", "", "", "1"]),
+        (pa.array([1.0, 2.0, None, 1.0, float("nan"), 2.0]), ["1", "2", "", "1", "", "2"]),
+        (pa.array([3, -1, None, 3, 4, 4]), ["3", "", "", "3", "4", "4"]),
+        (pa.array([2**60, 2**60 + 1, None, 2**60, 5, 5]), [str(2**60), str(2**60 + 1), "", str(2**60), "5", "5"]),
+        (pa.array([b"a", b"b", b"a", b"", None, b"b"]), ["a", "b", "a", "", "", "b"]),
+    ],
+)
+def test_a_cell_is_the_class_that_it_is_in_every_table(tmp_path, labels, names):
+    pq.write_table(pa.table({"image": [b""] * 6, "label": labels}), tmp_path / "it.parquet")
+    images = lab.data.create("parquet_images", root=str(tmp_path), test=0)
+    rows = [int(key.rpartition("/")[2]) for key in images.keys]
+    found = dict(zip(rows, map(images.class_name, images.labels), strict=True))
+    assert found == {row: name for row, name in enumerate(names) if name}
+    without = names.count("")
+    assert f"{without} row{'s' * (without > 1)} of" in images.problems[0] and "without a class" in images.problems[0]
+    assert images.classes_sentence.startswith("Classes are the names in the files: ")
+
+
+def test_labels_that_were_rounded_are_refused(tmp_path):
+    pq.write_table(pa.table({"image": [b""] * 2, "label": pa.array([1e17, 1.0])}), tmp_path / "it.parquet")
+    with pytest.raises(ValueError, match="several names may have become one"):
+        lab.data.create("parquet_images", root=str(tmp_path), test=0)

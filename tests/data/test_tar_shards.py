@@ -138,3 +138,17 @@ def test_mistakes_are_sentences(tmp_path, stored):
     fsspec.filesystem("memory").rm("/bucket/0.tar")
     with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):
         images.load(0)
+
+
+def test_what_systems_add_is_left_out_and_counted(tmp_path):
+    """The tar of macOS puts `._1.png` beside each file."""
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(picture, "PNG")
+    with tarfile.open(tmp_path / "it.tar", "w") as archive:
+        for name in ("a/1.png", "a/._1.png", "b/1.png", "__MACOSX/b/2.png", ".git/3.png"):
+            member = tarfile.TarInfo(name)
+            member.size = len(picture.getvalue())
+            archive.addfile(member, io.BytesIO(picture.getvalue()))
+    images = lab.data.create("tar_shards", root=str(tmp_path), test=0)
+    assert images.class_names == ["a", "b"] and len(images) == 2
+    assert images.problems == ["3 hidden files and folders are left out, for instance it.tar/a/._1.png."]

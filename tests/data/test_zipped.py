@@ -81,3 +81,25 @@ def test_any_tree_ends_in_a_folder_or_in_one_sentence(tmp_path_factory, names):
     else:
         assert folder.is_relative_to(root / "deep" / "new") and any(path.is_file() for path in folder.rglob("*"))
         assert [path.name for path in root.rglob("*") if path.name.startswith(".")] == []
+
+
+def test_folders_that_windows_separates_by_backslashes_are_classes(tmp_path):
+    folder, left_out = zipped.unpack(packed("cats\\a.png", "cats\\b.png", "dogs\\c.png"), tmp_path / "new")
+    keys = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png"))
+    assert keys == ["cats/a.png", "cats/b.png", "dogs/c.png"] and not left_out
+    with pytest.raises(ValueError, match="1 file whose path leads out of the ZIP is left out"):
+        zipped.unpack(packed("..\\..\\a.png"), tmp_path / "out")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_files_of_one_name_and_names_that_cannot_be_written_are_told(tmp_path):
+    long, other = "x" * 300 + ".png", io.BytesIO()
+    Image.new("RGB", (9, 9), "red").save(other, "PNG")
+    whole = packed("a/1.png", f"a/{long}", "b/1.png", "b/1.png/2.png")
+    with zipfile.ZipFile(whole, "a") as archive:
+        archive.writestr("./a/1.png", other.getvalue())
+    folder, left_out = zipped.unpack(whole, tmp_path / "new")
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png")) == ["a/1.png", "b/1.png"]
+    assert Image.open(folder / "a" / "1.png").size == (9, 9), "the later one counts"
+    assert "1 file that a later one of the same name replaces is left out, for instance a/1.png." in left_out
+    assert "2 files whose names cannot be written here are left out" in left_out

@@ -136,3 +136,13 @@ def test_what_has_no_labels_matches_nothing():
 def test_a_wrong_call_ends_in_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call(*made(6))
+
+
+def test_queries_that_find_themselves_in_the_gallery_are_told():
+    vectors, labels = np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) // 4
+    alone = lab.evaluate(vectors, labels)
+    found = lab.evaluate(vectors, labels, gallery=vectors, gallery_labels=labels)
+    assert found.values["r@1"] == 1 > alone.values["r@1"]
+    assert "For 100.0% of the queries, the first neighbour is an equal vector." in found.warnings[0]
+    assert not alone.warnings
+    assert not lab.evaluate(vectors, labels, gallery=vectors[::-1] + 0.1, gallery_labels=labels).warnings

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lab
-from lab import metrics, search
+from lab import metrics, reranking, search
 from lab.core.results import EmbeddingSet, Evidence
 from lab.core.streams import result_of
 from lab.evaluation.scores import evaluate, evaluate_streamed
@@ -101,3 +101,20 @@ def test_an_evaluation_is_one_line_in_a_notebook():
     found = lab.evaluate(vectors, labels)
     assert "\n" not in repr(found) and repr(found).startswith("Evaluation(r@1 ") and len(repr(found)) < 200
     assert "30 queries" in found._repr_html_() and "chance" in found._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["k_reciprocal", "contextual"])
+def test_a_constant_model_gains_nothing_by_re_ranking(name):
+    """The lists of neighbours that a re-ranker looks at must not follow a gallery that is sorted by class."""
+    labels = np.repeat(np.arange(4), 25)
+    images = EmbeddingSet(np.full((100, 4), 0.5, np.float32), labels)
+    scores = []
+    for seed in range(4):
+        order = np.arange(100) if not seed else np.random.default_rng(seed).permutation(100)
+        of = EmbeddingSet(images.vectors, labels[order])
+        index = search.create("exact", k=99, ties="shuffled").build(of)
+        ranking = reranking.create(name, device="cpu").rerank(index.rank(of, True), of, of)
+        scores.append(float(np.mean(ranking.hits[:, 0])))
+    chance = 24 / 99
+    assert abs(scores[0] - chance) < 0.15, scores
+    assert max(scores) - min(scores) < 0.2, scores

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,3 +160,15 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(pictures, train_tiny, tmp_p
     assert "--evaluation.flip cannot be had of shards" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path / "whole"), "--k", "3"]) == 2
     assert "--k is for folders of shards" in capsys.readouterr().err
+
+
+def test_a_picture_that_was_replaced_in_between_is_not_taken_for_the_old_one(pictures, train_tiny, tmp_path):
+    train_tiny(tmp_path, "net", training={"steps": 0})
+    photos = Path(shutil.copytree(pictures, tmp_path / "photos"))
+    options = {"rows": 20, "runs": tmp_path}
+    result_of(embedding.embed_shards(photos, "net", tmp_path / "there", **options))
+    again = result_of(embedding.embed_shards(photos, "net", tmp_path / "there", **options))
+    assert len(again) == 64
+    shutil.copyfile(photos / "class01" / "1.png", photos / "class00" / "1.png")
+    with pytest.raises(ValueError, match=r"was made otherwise \(pictures differs\)"):
+        result_of(embedding.embed_shards(photos, "net", tmp_path / "there", **options))

@@ -136,3 +136,16 @@ def test_recorded_and_imported_runs_on_the_same_rows_have_one_digest(tmp_path):
         run.embeddings(1, vectors(0, 0.5), [f"other {label}" for label in LABELS])
     assert run.run.config.data != runs[0].config.data
     assert "digest" in " ".join(lab.report.report([runs[0], run.run]).warnings)
+
+
+def test_one_training_that_is_imported_twice_is_said(tmp_path):
+    random = np.random.default_rng(0)
+    labels = np.arange(20) // 4
+    runs = []
+    for seed, vectors in enumerate([random.normal(size=(20, 4)), random.normal(size=(20, 4))]):
+        options = {"method": "mine", "seed": seed, "normalise": True, "runs": tmp_path}
+        runs.append(lab.runs.from_embeddings(vectors, labels, name=f"mine-{seed}", **options))
+    assert not any("equal embeddings" in words for words in lab.report.report(runs).warnings)
+    runs.append(lab.runs.from_embeddings(vectors, labels, name="again", **{**options, "seed": 7}))
+    warnings = lab.report.report(runs).warnings
+    assert "Runs mine-1, again of mine hold equal embeddings: one training is counted more than once." in warnings

@@ -9,6 +9,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import torch
+from PIL import Image
 
 import lab
 from lab.__main__ import main
@@ -323,3 +324,67 @@ def test_tensors_pairs_and_tables_without_names(tmp_path, vectors, capsys):
     torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
     with pytest.raises(ValueError, match="holds more than tensors"):
         imported(tmp_path, tmp_path / "module.pt")
+
+
+@pytest.mark.parametrize(
+    "path", ["./a/0.png", "a/../a/0.png", "{root}/a/0.png", "a\\0.png", "a/link.png", "b/0.png", " a/0.png "]
+)
+def test_one_picture_under_two_spellings_is_refused(tmp_path, path):
+    (tmp_path / "a").mkdir()
+    for number in range(3):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / "a" / f"{number}.png")
+    (tmp_path / "a" / "link.png").symlink_to("0.png")
+    (tmp_path / "b").symlink_to("a")
+    images = ["a/0.png", path.format(root=tmp_path), "a/1.png"]
+    options = {"root": tmp_path, "runs": tmp_path / "runs"}
+    with pytest.raises(ValueError, match=r"Rows 0 and 1 have the same picture .*a.*; each row needs its own"):
+        lab.runs.from_embeddings(np.eye(3, dtype=np.float32), ["x"] * 3, images, **options)
+    assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_what_is_asked_for_in_vain_is_refused(tmp_path):
+    vectors, options = np.eye(4, dtype=np.float32), {"runs": tmp_path}
+    for given, sentence in (
+        ({"measure": True}, "measure is asked for, but no two rows are known to be of one class"),
+        ({"columns": {"vector": "emb"}}, "vectors is one array without a name, so 'emb' names nothing in it"),
+        ({"keys": list("abcd"), "images": list("abcd")}, "keys and images both name the rows"),
+        ({"keys": ["a", "b", None, "c"]}, "Row 2 has no key"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            lab.runs.from_embeddings(vectors, **given, **options)
+    assert not lab.runs.list(tmp_path)
+
+
+def test_a_split_for_all_rows_wins_over_a_column(tmp_path):
+    table = {"Label": ["a", "a", "b", "b"], "split": ["test"] * 4}
+    run = lab.runs.from_embeddings(np.eye(4, dtype=np.float32), metadata=table, name="column", runs=tmp_path)
+    assert run.splits == ("test",) and run.dataset().class_names == ["a", "b"], "Label is a label in capitals, too"
+    run = lab.runs.from_embeddings(np.eye(4), metadata=table, split="train", name="said", runs=tmp_path)
+    assert run.splits == ("train",) and "metadata: split" in run.status["sentence"]
+
+
+def test_what_limits_the_scores_is_told_wherever_they_are(tmp_path, capsys):
+    run = lab.runs.from_embeddings(np.eye(4, dtype=np.float32), ["a"] * 4, name="one", runs=tmp_path)
+    sentence = "All items are of one class, so these scores say nothing about the model."
+    assert sentence in run.score_warnings() and sentence in run.score_warnings("test")
+    capsys.readouterr()
+    for command in (["runs", "one"], ["runs", "report", "one"], ["evaluate", "one", "--json"], ["evaluate", "one"]):
+        assert main([*command, "--runs", str(tmp_path)]) == 0
+        captured = capsys.readouterr()
+        assert sentence in captured.out + captured.err, command
+
+
+def test_a_table_of_another_order_is_put_beside_the_vectors_by_key(tmp_path):
+    vectors, keys = np.eye(4, dtype=np.float32), ["d", "a", "c", "b"]
+    np.savez(tmp_path / "v.npz", vectors=vectors, key=np.array(keys))
+    (tmp_path / "t.csv").write_text("id,label,price\na,A,1\nb,B,2\nc,C,3\nd,D,4\ne,E,5\n")
+    options = {"metadata": str(tmp_path / "t.csv"), "runs": tmp_path}
+    images = lab.runs.from_embeddings(str(tmp_path / "v.npz"), name="it", **options).dataset()
+    assert images.keys == keys and [images.class_name(label) for label in images.labels] == ["D", "A", "C", "B"]
+    assert images.attributes["price"].tolist() == ["4", "1", "3", "2"]
+    (tmp_path / "t.csv").write_text("id,label\na,A\nb,B\nc,C\nx,D\n")
+    with pytest.raises(ValueError, match="'d' is not among those of the table"):
+        lab.runs.from_embeddings(str(tmp_path / "v.npz"), **options)
+    (tmp_path / "t.csv").write_text("id,label\na,A\nb,B\nc,C\nd,D\nd,E\n")
+    with pytest.raises(ValueError, match="The table has the key 'd' in rows 3 and 4"):
+        lab.runs.from_embeddings(str(tmp_path / "v.npz"), **options)

@@ -238,6 +238,12 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
     with pytest.raises(ValueError, match="have no test query in common, .*: 0 images joined"):
         same_queries([bare, other])
 
+    nothing, more = brought("nothing", slice(None), None), brought("more", slice(None), None)
+    assert len(lab.runs.join([nothing, more])) == 0, "rows without names and classes may be of any images"
+    assert len(lab.runs.join([nothing, nothing])) == 12
+    alike = lab.runs.from_embeddings(vectors, like=nothing, normalise=True, name="alike", runs=tmp_path)
+    assert len(lab.runs.join([nothing, alike])) == 12, "which is said to be of the same images"
+
 
 def brought_with_pictures(photos: Path, name: str, runs: Path, **known) -> lab.runs.Run:
     """Random vectors of the pictures in a folder, imported with their files."""

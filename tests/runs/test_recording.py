@@ -30,6 +30,36 @@ def test_a_loop_is_live_and_then_finished(tmp_path):
     assert list(found.batches()) and found.dataset().class_names == ["a", "b"]
 
 
+@pytest.mark.parametrize("names", [{}, {"keys": list("abcdefgh")}])
+def test_rows_in_another_order_than_before_are_refused(tmp_path, names):
+    """A loader that shuffles gives every call other images under the same numbers."""
+    with lab.runs.record("own", runs=tmp_path) as run:
+        run.embeddings(1, points(1), LABELS, **names)
+        run.embeddings(2, points(2), LABELS, **names)
+        run.embeddings(3, points(3))
+        order = [0, 4, 1, 5, 2, 6, 3, 7]
+        shuffled = {name: [values[row] for row in order] for name, values in names.items()}
+        with pytest.raises(ValueError, match=r"Row \d has the label|Row 1 is 'e' now and was 'b' before"):
+            run.embeddings(4, points(4)[order], [LABELS[row] for row in order], **shuffled)
+        with pytest.raises(ValueError, match="There are 8 vectors, but 7 values of labels"):
+            run.embeddings(4, points(4), LABELS[:7])
+        assert run.step == 3
+        with pytest.raises(ValueError, match="A row of the batch has no class"):
+            run.batch(points()[:4], ["a", None, "b", "b"], range(4))
+
+
+def test_measuring_what_has_no_classes_is_refused(tmp_path):
+    told = pytest.raises(ValueError, match="no two rows are known to be of one class")
+    with lab.runs.record("own", runs=tmp_path) as run, told:
+        run.embeddings(1, points(), measure=True)
+
+
+def test_labels_of_no_class_are_alike_however_they_are_written(tmp_path):
+    with lab.runs.record("own", runs=tmp_path) as run:
+        run.embeddings(1, points(), ["a", "a", None, None, "b", "b", "", float("nan")])
+        run.embeddings(2, points(2), ["a", "a", -1, float("nan"), "b", "b", None, ""])
+
+
 def test_an_error_in_the_loop_is_the_run_s_end(tmp_path):
     with pytest.raises(RuntimeError), lab.runs.record("own", runs=tmp_path) as run:
         run.log(1, loss=float("nan"))

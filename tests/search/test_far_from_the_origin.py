@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import lab
 from lab import reranking, search
 from lab.core.results import EmbeddingSet
 from lab.kernels.pair_counts import count_pairs
+from lab.kernels.sort_keys import Space
+from lab.metrics.nearest_anchor_accuracy import nearest_anchors
 
 WHOLE = ("exact", "streamed", "faiss_flat")
 """Indexes that compare a query with every item."""
@@ -158,3 +162,51 @@ def test_half_precision_vectors_are_compared_in_float64():
     np.fill_diagonal(squares, np.inf)
     np.testing.assert_array_equal(ranking.neighbours[:, 0], squares.argmin(1))
     assert torch.isfinite(torch.from_numpy(ranking.scores)).all()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6), st.integers(-2, 12), st.sampled_from([2, 3, 20]), st.sampled_from([np.float32, np.float64])
+)
+def test_several_distant_groups_are_ranked_as_by_differences(seed, far, width, kind):
+    """No one origin is near to all of them, so that products of rows would cancel in most."""
+    random = np.random.default_rng(seed)
+    towns = random.normal(size=(3, width)) * 10.0**far
+    vectors = (np.repeat(towns, 12, axis=0) + random.normal(size=(36, width))).astype(kind)
+    vectors = vectors[random.permutation(36)]
+    labels = np.arange(36) // 2
+    squares = cdist(vectors.astype(float), vectors.astype(float), "sqeuclidean")
+    np.fill_diagonal(squares, np.inf)
+    least = squares.min(1)
+    for name in (*WHOLE, "two_stage"):
+        knobs = {"probes": 3} if name == "two_stage" else {}
+        index = search.create(name, k=8, similarity="euclidean", **knobs)
+        anchors = {"anchors": towns.astype(kind)} if name == "two_stage" else {}
+        index.build(EmbeddingSet(vectors, labels), **anchors)
+        ranking = index.rank(EmbeddingSet(vectors, labels), True)
+        first = squares[np.arange(36), ranking.neighbours[:, 0]]
+        np.testing.assert_allclose(first, least, rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(-ranking.scores[:, 0], least, rtol=1e-5, err_msg=name)
+        for asked in (vectors, vectors[:1]):
+            places = index.neighbours(asked, 2)[1]
+            there = places != np.arange(len(asked))[:, None]
+            nearest = np.where(there, places, places[:, ::-1])[:, 0]
+            np.testing.assert_allclose(squares[np.arange(len(asked)), nearest], least[: len(asked)], rtol=1e-6)
+
+
+def test_a_number_for_no_data_does_not_make_all_others_equal():
+    vectors, labels = classes_of_points()
+    alone = lab.evaluate(vectors, labels, similarity="euclidean")
+    missing = np.full((1, vectors.shape[1]), np.finfo(np.float32).max)
+    found = lab.evaluate(np.vstack([vectors, missing]), [*labels, 99], similarity="euclidean")
+    assert found.values == alone.values
+    space = Space.of(vectors, "euclidean", torch.device("cpu"))
+    with pytest.raises(ValueError, match="Row 1 of the query vectors is too far from the others"):
+        space.queries(np.stack([vectors[0], np.full(vectors.shape[1], 1e300)]))
+
+
+def test_the_nearest_anchor_does_not_depend_on_the_origin():
+    vectors, labels = classes_of_points()
+    anchors = np.stack([vectors[labels == label].mean(0) for label in np.unique(labels)])
+    expected = cdist(vectors, anchors).argmin(1)
+    np.testing.assert_array_equal(nearest_anchors(vectors + 1e8, anchors + 1e8), expected)

@@ -71,3 +71,16 @@ def test_files_that_hold_no_index_are_told(make_set, tmp_path):
     path.write_bytes(content)
     with pytest.raises(Damaged, match="it cannot be read, it is damaged"):
         search.open(path)
+
+
+def test_items_that_are_added_have_numbers_of_their_own():
+    """A query that is an image of the gallery is left out of its own list by its number, so two items need two."""
+    random = np.random.default_rng(0)
+    images = EmbeddingSet(random.normal(size=(4, 6)), [0, 0, 1, 1], [3, 4, 5, 6])
+    index = search.create("exact", k=3).build(images)
+    index.add(random.normal(size=(2, 6)), [0, 1])
+    assert index.gallery.items.tolist() == [3, 4, 5, 6, 7, 8]
+    index.add(EmbeddingSet(random.normal(size=(2, 6)), [0, 1], [20, 21]))
+    index.add(EmbeddingSet(random.normal(size=(2, 6)), [0, 1], [20, 40]))
+    assert index.gallery.items.tolist() == [3, 4, 5, 6, 7, 8, 20, 21, 22, 23]
+    assert index.rank(images, same_source=True).self_index.tolist() == [0, 1, 2, 3]

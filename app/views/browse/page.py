@@ -199,10 +199,10 @@ def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidenc
     if refined:
         facts = ranked_answer.both(ranked_answer.facts(whole.ask(item), scene.k), facts)
     current = st.session_state.get(query.PAIR) if scene.click == "why" else None
-    sections = [
-        replace(one, current=current)
-        for one in ranked_answer.sections(view, evidence, _on_page(part, scene, item, depth))
-    ]
+    here = _on_page(part, scene, item, depth)
+    sections = [replace(one, current=current) for one in ranked_answer.sections(view, evidence, here)]
+    shown = whole.gallery.items[evidence.ranking.neighbours[0][here.here]]
+    run_choice.say_replaced(view, np.append(shown, item))
     panel = cards.query(view, item, facts)
     choice = selection.choosable(view.run, sections)
     gallery(sections, key="results", on_pick=query.on_pick(scene), query=panel, **choice)

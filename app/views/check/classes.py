@@ -28,7 +28,7 @@ _GOAL = "matrix goal"
 
 def confused(scene: Scene) -> None:
     """The matrix of the worst classes, and below it the list of all pairs."""
-    ranking = data_checks.known(background.or_wait(neighbours(scene.view)))
+    ranking = background.or_wait(neighbours(scene.view))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         k = page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
@@ -78,7 +78,9 @@ def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: 
 def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> dict[str, str]:
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
     row = data_checks.most_confused(ranking, k, label, other)
-    query = {} if row is None else {"query": str(int(scene.view.whole.query.items[row]))}
+    asked = scene.view.whole.query
+    items = asked.items[asked.labelled]  # the ranking is of these alone
+    query = {} if row is None else {"query": str(int(items[row]))}
     return {"queries": "class", "class": str(scene.names[label]), "k": str(k), **query}
 
 

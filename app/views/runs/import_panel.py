@@ -106,7 +106,7 @@ def _made(request: tuple[Any, ...], times: int) -> tuple[str, list[str]]:
         run = lab.runs.from_embeddings(path, metadata=word, normalise=normalise, name=name or None, runs=root)
     else:
         run = result_of(lab.runs.embed_folder(path, word, name=name or None, runs=root), listen)
-    return run.name, [str(run.status.get("sentence", "")), *notes]
+    return run.name, [str(run.status.get("sentence", "")), *notes, *run.score_warnings()]
 
 
 def _show(request: tuple[Any, ...], times: int) -> None:

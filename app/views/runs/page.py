@@ -172,6 +172,8 @@ def _one(run: Run, tags: list[str]) -> None:
     st.subheader(run.name, anchor=False)
     if status.get("sentence"):
         (st.error if status["state"] in ("failed", "damaged") else st.caption)(page_frame.as_text(status["sentence"]))
+    for words in run.score_warnings():
+        page_frame.say(words)
     with st.container(horizontal=True, vertical_alignment="center"):
         page_frame.link_to("browse", "Browse", {"run": run.name})
         page_frame.link_to("watch", "Watch", {"watched": run.name})

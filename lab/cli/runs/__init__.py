@@ -38,6 +38,12 @@ def run(arguments: argparse.Namespace) -> None:
 
     if len(arguments.run) > 2:
         raise ValueError(f"Give at most two runs, got {len(arguments.run)}.")
+    of_list = ("state", "loss", "data", "tag", "group", "last", "sort")
+    given = [f"--{name}" for name in of_list if getattr(arguments, name) is not None]
+    if arguments.scores is not SCORES:
+        given.append("--scores")
+    if arguments.run and given:
+        raise ValueError(f"{', '.join(given)} is for the list of all runs; leave out {' and '.join(arguments.run)}.")
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     if len(runs) == 2:
         _difference(runs[0], runs[1], arguments.json)
@@ -55,6 +61,8 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if arguments.last is not None and arguments.last < 1:
         raise ValueError(f"--last must be at least 1, got {arguments.last}.")
     rows = [row_of(run, arguments.scores) for run in runs]
+    if arguments.scores is not SCORES:
+        _check_scores(runs, rows, arguments.scores)
     kept = [row for row in rows if fits(row, arguments)]
     if arguments.sort:
         kept = _sorted(kept, arguments.sort, rows)
@@ -71,6 +79,20 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
         say(sentence)
 
 
+def _check_scores(runs: Sequence[Run], rows: list[dict], columns: Sequence[str]) -> None:
+    """Refuse the name of a score that no run has.
+
+    Raises:
+        ValueError: lists those that there are.
+    """
+    for column in columns:
+        if rows and all(row[column] is None for row in rows):
+            known = [
+                name for run in runs for split in run.splits for name in (run.scores(split) or {}).get("values", ())
+            ]
+            raise ValueError(f"No run has a score {column!r}; there are {', '.join(dict.fromkeys(known)) or 'none'}.")
+
+
 def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
     """By falling numbers or rising names; rows without a value last."""
     if every and column not in every[0]:
@@ -84,7 +106,7 @@ def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
 
 
 def _one(run: Run, as_json: bool) -> None:
-    from lab.cli._scores import rows_of
+    from lab.cli._scores import rows_of, warn
 
     status = run.status
     if as_json:
@@ -94,10 +116,12 @@ def _one(run: Run, as_json: bool) -> None:
         return
     from lab.launchers.background.queue import Queue
 
+    _ = run.config_dict  # which refuses a damaged file in a sentence
     print((run.path / "config.yaml").read_text(encoding="utf-8"))
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)
+    warn(run)
     if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):
         say(sentence)
 

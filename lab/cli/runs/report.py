@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _format(arguments: argparse.Namespace) -> str:
+    if arguments.format and (arguments.json or arguments.html or arguments.explore):
+        raise ValueError("--format is for the table; leave out --json, --html or --explore, or leave out --format.")
     if arguments.output and (arguments.json or arguments.html or arguments.explore):
         raise ValueError(
             "--output is for the table; leave out --json, --html or --explore, or put `> FILE` behind the command."

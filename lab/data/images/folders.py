@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from lab.core import tables
 from lab.core.formats import counted
 from lab.data.images.reading import (
     CONVERT,
@@ -53,6 +54,8 @@ NO_FILE = "pipe, socket or device", "pipes, sockets and devices"
 UNNAMED = "file whose name cannot be written down", "files whose names cannot be written down"
 LOOSE = "image that lies in no class folder", "images that lie in no class folder"
 
+NAMELESS = "image without a class", "images without a class"
+
 LeftOut = dict[tuple[str, str], list[str]]
 """Reason, for one and for several, to what is left out for it."""
 
@@ -86,6 +89,8 @@ def sentences(left_out: LeftOut) -> list[str]:
     """Say how many files were left out for each reason, with an example."""
     told = []
     for (one, several), names in left_out.items():
+        if not names:
+            continue
         what, verb = counted(len(names), one, several), "is" if len(names) == 1 else "are"
         convert = f"; {CONVERT}" if (one, several) == PHOTO else ""
         told.append(f"{what} {verb} left out, for instance {names[0]}{convert}.")
@@ -223,23 +228,27 @@ def folder_classes(listing: Listing) -> Classes:
     return Classes(names, splits, empty)
 
 
-def classes_sentence(class_names: Sequence[str], labels: np.ndarray) -> str:
-    """Say which folders became classes.
+def classes_sentence(class_names: Sequence[str], labels: np.ndarray, what: str = "the folders") -> str:
+    """Say what became classes.
 
     Args:
         labels: int64 [n], the class of each image, below 0 for none.
+        what: became classes; folders, or other names.
 
     Example:
         >>> classes_sentence(["bags", "lamps"], np.array([0, 0, 1]))
         'Classes are the folders bags, lamps (3 images in 2 classes).'
     """
-    loose = int((labels < 0).sum())
+    loose = int((np.asarray(labels) < 0).sum())
+    without_class = LOOSE if what == "the folders" else NAMELESS
     if loose == len(labels):
-        return f"No class: {counted(loose, *LOOSE)}."
+        return f"No class: {counted(loose, *without_class)}."
     shown = ", ".join(class_names[:SHOWN]) + (", ..." if len(class_names) > SHOWN else "")
     images, classes = counted(len(labels) - loose, "image"), counted(len(class_names), "class", "classes")
-    without = f"; {counted(loose, *LOOSE)}" if loose else ""
-    return f"Classes are the folders {shown} ({images} in {classes}){without}."
+    without = f"; {counted(loose, *without_class)}" if loose else ""
+    alike = tables.alike_sentence(class_names)
+    alike = f"; {alike}" if alike else ""
+    return f"Classes are {what} {shown} ({images} in {classes}){without}{alike}."
 
 
 def problems_sentence(problems: Sequence[str]) -> str:

@@ -34,6 +34,12 @@ HEAD = 16
 _OF_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"BM", *_OF_TIFF)
 
+BITS, PHOTOMETRIC = 258, 262
+"""Tags of a TIFF: how many bits a grey has, and whether zero is black."""
+
+FEW_BITS = {"L;2": 85, "L;4": 17}
+"""Greys of a PNG with two or four bits, to what stretches them to eight."""
+
 AT_ONCE = 128
 """Files that one thread looks at before the next task: a task a file would take longer than the looking."""
 
@@ -67,9 +73,9 @@ class ImageError(ValueError):
 def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
-    Greys of 16 bits keep their scale: 65,535 becomes 255 (v / 257). Greys of 32 bits and of floating numbers, which
-    have no scale of their own, are stretched from their smallest to their largest value. Metadata never decide whether
-    an image is read: only the orientation is used.
+    Greys of 12 and 16 bits keep their scale: 4,095 or 65,535 becomes 255. A TIFF whose zero is white is turned over.
+    Greys of 32 bits and of floating numbers, which have no scale of their own, are stretched from their smallest to
+    their largest value. Metadata never decide whether an image is read: only the orientation is used.
 
     Args:
         source: a file, or the bytes of one.
@@ -142,15 +148,20 @@ def _damaged(name: str, error: Exception) -> ImageError:
 
 def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Image:
     """Decode an image; orientation: 1 to 8, by default what the image says."""
+    depth, raw = _grey_depth(image), _raw_mode(image)
     image.load()
+    if raw in FEW_BITS and isinstance(image.info.get("transparency"), int):
+        image.info["transparency"] *= FEW_BITS[raw]  # Pillow stretches the pixels, but not the value that is none
     kind, info = image.format, image.info
     turn = TURNS.get(orientation_of(image) if orientation is None else orientation)
     upright = image if turn is None else image.transpose(turn)
     # The depth first: what follows knows 8 bits alone.
     if upright.mode.startswith("I;16") or (upright.mode == "I" and kind in ("PNG", "PPM")):
-        upright = _of_16_bits(upright, info.get("transparency"))
+        upright = _of_16_bits(upright, info.get("transparency"), depth)
+        upright = _turned_over(upright) if _zero_is_white(image) else upright
     elif upright.mode in ("I", "F"):
         upright = _stretched(upright)
+        upright = _turned_over(upright) if _zero_is_white(image) else upright
     elif upright.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in upright.info:
         upright = _on_white(upright)
     rgb = upright.convert("RGB")
@@ -158,10 +169,39 @@ def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Im
     return rgb
 
 
-def _of_16_bits(image: Image.Image, transparent: Any) -> Image.Image:
-    """Return greys of 16 bits as 8 bits, v / 257. transparent: the value that a PNG calls so, which becomes white."""
+def _raw_mode(image: Image.Image) -> str:
+    """How the pixels of a PNG are stored; empty for other formats, and once it is decoded."""
+    tiles = getattr(image, "tile", ()) if image.format == "PNG" else ()
+    return str(tiles[0][3]) if tiles else ""
+
+
+def _grey_depth(image: Image.Image) -> int:
+    """Bits of a grey that Pillow holds in 16 bits; a TIFF may have 12."""
+    if image.format != "TIFF":
+        return 16
+    bits: Any = getattr(image, "tag_v2", {}).get(BITS, (16,))
+    return int(bits[0]) if bits[0] in (12, 16) else 16
+
+
+def _zero_is_white(image: Image.Image) -> bool:
+    """Whether the zero of a TIFF is white, which Pillow heeds in greys of 8 bits and less alone."""
+    return image.format == "TIFF" and getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == 0
+
+
+def _turned_over(image: Image.Image) -> Image.Image:
+    return image.point(lambda value: 255 - value)
+
+
+def _of_16_bits(image: Image.Image, transparent: Any, depth: int) -> Image.Image:
+    """Return greys of 16 bits as 8 bits, v / 257.
+
+    Args:
+        transparent: the value that a PNG calls so, which becomes white.
+        depth: bits that are used; the largest number of so many is white.
+    """
     values = np.asarray(image).astype(np.int64)
-    grey = (values.clip(0, 65535) + 128) // 257
+    most = 2**depth - 1
+    grey = (255 * values.clip(0, most) + most // 2) // most
     if isinstance(transparent, int):
         grey[values == transparent] = 255
     return Image.fromarray(grey.astype(np.uint8))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import posixpath
 import tempfile
 import zipfile
 import zlib
@@ -19,6 +21,11 @@ MOST_BYTES, MOST_IMAGES = 4 * GB, 200_000
 """What may be unpacked of one file."""
 
 OUTSIDE = "file whose path leads out of the ZIP", "files whose paths lead out of the ZIP"
+REPEATED = "file that a later one of the same name replaces", "files that later ones of the same name replace"
+UNWRITTEN = "file whose name cannot be written here", "files whose names cannot be written here"
+
+NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EILSEQ)
+"""What systems say of a name that they cannot write, or that is a file and a folder at once."""
 
 
 def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
@@ -34,7 +41,7 @@ def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     try:
         with zipfile.ZipFile(file) as archive:
             left_out: LeftOut = defaultdict(list)
-            _extract(archive, _images(archive, left_out), folder)
+            _extract(archive, _images(archive, left_out), folder, left_out)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"This file cannot be unpacked as a ZIP ({error}).") from None
     inside = list(folder.iterdir())
@@ -51,6 +58,12 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
         ValueError: there is none, or more than may be unpacked.
     """
     files = [one for one in archive.infolist() if not one.is_dir()]
+    if files and not any("/" in one.filename for one in files):
+        for one in files:  # some programs of Windows separate folders so
+            one.filename = one.filename.replace("\\", "/")
+    latest = {_plain(one): one for one in files}
+    left_out[REPEATED] += [one.filename for one in files if latest[_plain(one)] is not one]
+    files = list(latest.values())
     images = [one for one in files if _is_image(archive, one, left_out)]
     if images and not any(has_signature(_head(archive, one)) for one in images):  # they only have the names of images
         left_out[NO_IMAGE] += [one.filename for one in images]
@@ -70,15 +83,32 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
     return images
 
 
-def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Path) -> None:
-    """Write images of a ZIP into a new folder, which is there only once all of them are."""
+def _plain(member: zipfile.ZipInfo) -> str:
+    """The path of a member without what says nothing, such as `./`."""
+    return posixpath.normpath(member.filename)
+
+
+def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Path, left_out: LeftOut) -> None:
+    """Write images of a ZIP into a new folder, which is there only once all of them are.
+
+    Raises:
+        ValueError: no name can be written here.
+    """
     made_parent = not folder.parent.exists()
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as part:
             whole = Path(part) / "images"
+            whole.mkdir()
             for one in images:
-                archive.extract(one, whole)
+                try:
+                    archive.extract(one, whole)
+                except OSError as error:
+                    if error.errno not in NAME_ERRORS:
+                        raise
+                    left_out[UNWRITTEN].append(one.filename[-100:])
+            if not any(path.is_file() for path in whole.rglob("*")):
+                raise ValueError(f"No image of this ZIP can be unpacked. {' '.join(sentences(left_out))}")
             whole.rename(folder)
     except BaseException:
         if made_parent:

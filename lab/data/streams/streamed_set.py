@@ -20,6 +20,7 @@ from PIL import Image
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, content_digest
 from lab.data._splits import class_disjoint
+from lab.data.images.folders import classes_sentence
 from lab.data.images.reading import open_rgb
 from lab.data.streams import index as indexes
 
@@ -62,6 +63,10 @@ class StreamedSet(ImageSet):
         knobs = self.knobs
         splits = class_disjoint(np.asarray(index.labels), knobs.split_seed, knobs.test, knobs.validation)
         return ImageRecords(index.names, index.labels, index.class_names, splits, problems=index.problems)
+
+    @property
+    def classes_sentence(self) -> str:
+        return classes_sentence(self.class_names, self.labels, "the names in the files:")
 
     def _encoded(self, i: int) -> bytes:
         """The file of the i-th image."""

@@ -15,6 +15,7 @@ from lab.core.files import whole
 from lab.core.formats import counted
 from lab.core.results import as_array, no_class
 from lab.data import ImageRecords, Split
+from lab.data.images.paths import key_of, place_finder
 from lab.data.images.reading import ImageError, size_of
 
 NAMES = {
@@ -100,6 +101,9 @@ def sorted_out(
         ValueError: there is no such column.
     """
     left = {str(name): values for name, values in columns.items()}
+    written: dict[str, str] = {}  # a name in small letters to the column, as spreadsheets write Label
+    for name in left:
+        written.setdefault(name.strip().casefold(), name)
     columns_by_use: dict[str, Any] = {}
     taken: dict[str, str] = {}
     for what, names in NAMES.items():
@@ -110,8 +114,9 @@ def sorted_out(
             raise ValueError(
                 f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."
             )
-        for name in (column,) if column else names:
-            vague = name in ("part", "role") and not column  # which may mean anything
+        for word in (column,) if column else names:
+            vague = word in ("part", "role") and not column  # which may mean anything
+            name = word if word in left else written.get(word, word)
             if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
                 columns_by_use[what] = left.pop(name)
                 taken[what] = name
@@ -121,6 +126,43 @@ def sorted_out(
     if "image" in columns_by_use:
         left.pop("key", None)
     return columns_by_use | {"metadata": left, "taken": taken}
+
+
+def in_order_of(
+    columns: Mapping[str, Sequence[Any]], table: Mapping[str, Sequence[Any]], key: str = ""
+) -> Mapping[str, Sequence[Any]]:
+    """Return a table whose rows are those of other columns, by their keys, where both have a column of keys.
+
+    Args:
+        columns: name to n values, of what stands beside the vectors. table: name to m values. key: the name of the
+            column of keys, where somebody said it.
+
+    Raises:
+        ValueError: a key of the vectors is not in the table, or there twice.
+    """
+    names = (key,) if key else NAMES["key"]
+    ours, theirs = (next((name for name in names if name in one), "") for one in (columns, table))
+    if not ours or not theirs:
+        return table
+    wanted, there = tables.names(columns[ours], "keys"), tables.names(table[theirs], "keys of the table")
+    if wanted == there:
+        return table
+    row_of: dict[str, int] = {}
+    for row, word in enumerate(there):
+        if row_of.setdefault(word, row) != row:
+            raise ValueError(f"The table has the key {word!r} in rows {row_of[word]:,} and {row:,}; keep one of them.")
+    lost = next((word for word in wanted if word not in row_of), None)
+    if lost is not None:
+        raise ValueError(
+            f"The vectors have keys (column `{ours}`), and {lost!r} is not among those of the table (column "
+            f"`{theirs}`), so the rows cannot be put beside each other; complete the table, or leave its keys out."
+        )
+    order = [row_of[word] for word in wanted]
+    ordered: dict[str, Sequence[Any]] = {}
+    for name, values in table.items():
+        values = tables.column(values)  # an array keeps its type, which says how exact its numbers are
+        ordered[name] = values[order] if isinstance(values, np.ndarray) else [values[row] for row in order]
+    return ordered
 
 
 def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
@@ -140,12 +182,13 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
         told += [f"{counted(without, 'row')} without"] if without else []
         negative = tables.negative_sentence(images.class_names)
-        if negative:
-            told.append(negative)
+        told += [one for one in (negative, tables.alike_sentence(images.class_names)) if one]
     for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
         if what in taken:
             told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
     told += [f"labels: those of run {like}"] if like else []
+    if like and row_facts["metadata"]:
+        told.append(f"left out, since metadata are those of run {like}: {', '.join(row_facts['metadata'])}")
     told += [f"metadata: {', '.join(row_facts['metadata'])}"] if row_facts["metadata"] and not like else []
     return "; ".join(told)
 
@@ -191,6 +234,8 @@ def records(
     texts = [str(row) for row in range(count)] if keys is None else tables.names(keys, "keys")
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
+        if not key:
+            raise ValueError(f"Row {row:,} has no key; give each row its own, or leave the keys out.")
         if first.setdefault(key, row) != row:
             raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
     labels, names = labelled(label, count)
@@ -213,14 +258,15 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
         base: what relative paths are relative to.
 
     Raises:
-        ValueError: one is missing or no picture; says how many are. Or there are more or fewer.
+        ValueError: one is missing or no picture; says how many are. Or there are more or fewer, or one stands twice.
     """
     if len(images) != count:
         raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
-    paths = tables.names(images, "paths of pictures")
-    root, keys = whole(base), [one.replace("\\", "/") for one in paths]
-    if any(os.path.isabs(one) for one in paths):
-        places = [os.path.normpath(os.path.join(root, os.path.expanduser(one))) for one in paths]
+    root = whole(base)
+    paths = [os.path.expanduser(one) for one in tables.names(images, "paths of pictures")]
+    keys = [key_of(one, root) for one in paths]
+    if any(os.path.isabs(key) or key.startswith("..") for key in keys):  # some lie elsewhere: take a folder of all
+        places = [os.path.normpath(os.path.join(root, key)) for key in keys]
         root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
         keys = [Path(one).relative_to(root).as_posix() for one in places]
 
@@ -238,7 +284,23 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
             f"{len(bad):,} of {len(keys):,} pictures cannot be read, the first: {bad[0].rstrip('.')}. Correct the "
             "paths, or import without pictures; the pages then show what is known in words."
         )
+    _check_once(root, keys)
     return root, keys
+
+
+def _check_once(root: Path, keys: Sequence[str]) -> None:
+    """Make sure that no picture stands in two rows, whatever its path is spelt like; links are followed.
+
+    Raises:
+        ValueError: one does; names the rows.
+    """
+    place_of = place_finder()
+    first: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        earlier = first.setdefault(place_of(root / key), row)
+        if earlier < row:
+            also = "" if keys[earlier] == key else f", which is {keys[earlier]}"
+            raise ValueError(f"Rows {earlier:,} and {row:,} have the same picture {key}{also}; each row needs its own.")
 
 
 def plain(values: Any) -> list[Any]:

@@ -104,10 +104,10 @@ def _numpy(path: Path, vector: str) -> Source:
     """The array of an npy file by memory map, or those of an npz file."""
     try:
         read = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(read, np.ndarray):
-            return Source(read)
-        with read:
-            held = {name: read[name] for name in read.files}
+        held = None
+        if not isinstance(read, np.ndarray):
+            with read:
+                held = {name: read[name] for name in read.files}
     except ValueError as error:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
             raise OSError(error) from None
@@ -115,7 +115,18 @@ def _numpy(path: Path, vector: str) -> Source:
             f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
         ) from None
-    return _named(held, vector, path)
+    return alone(read, vector, str(path)) if held is None else _named(held, vector, path)
+
+
+def alone(vectors: Any, vector: str, what: str) -> Source:
+    """Return vectors that stand alone, so that no name of an array or column can choose them.
+
+    Raises:
+        ValueError: one is given.
+    """
+    if vector:
+        raise ValueError(f"{what} is one array without a name, so {vector!r} names nothing in it; leave out --vector.")
+    return Source(vectors)
 
 
 def _torch(path: Path, vector: str) -> Source:
@@ -132,7 +143,7 @@ def _torch(path: Path, vector: str) -> Source:
             "torch.save(vectors, file), or torch.save({'vectors': vectors, 'labels': labels}, file)."
         ) from None
     if isinstance(read, torch.Tensor):
-        return Source(read)
+        return alone(read, vector, str(path))
     if not isinstance(read, Mapping):
         raise ValueError(f"{path} holds a {type(read).__name__}, not a tensor or a dictionary of tensors.")
     held = {str(name): values for name, values in read.items() if hasattr(values, "shape")}
@@ -143,7 +154,10 @@ def _torch(path: Path, vector: str) -> Source:
 
 def _of_tensors(held: dict[str, Any], vector: str, path: Path) -> Source:
     source = _named(held, vector, path)
-    return Source(source.vectors, {name: values.numpy() for name, values in source.columns.items()})
+    columns = {}
+    for name, values in source.columns.items():  # numpy has no bfloat16
+        columns[name] = values if values.is_floating_point() else values.numpy()
+    return Source(source.vectors, columns)
 
 
 def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
@@ -300,6 +314,7 @@ def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
 
 
 def _faiss(path: Path, vector: str) -> Source:
+    alone(None, vector, str(path))
     faiss = faiss_library()
 
     index = owner = faiss.read_index(str(path))  # which frees an index inside another one with it

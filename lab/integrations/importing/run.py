@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -50,7 +51,7 @@ class Brought:
 
 def from_embeddings(
     vectors: Any, labels: Sequence[Any] | str | None = None, images: Sequence[Any] | str | None = None, *,
-    keys: Sequence[Any] | None = None, root: Path | str | None = None, split: Sequence[str] | str = "test",
+    keys: Sequence[Any] | None = None, root: Path | str | None = None, split: Sequence[str] | str | None = None,
     roles: Sequence[str] | None = None, super_classes: Sequence[Any] | None = None, metadata: Any = None,
     columns: Mapping[str, str] | None = None, like: Run | Path | str | None = None, encoder: str = "",
     method: str = "", seed: int | None = None, normalise: bool | None = None, measure: bool | None = None,
@@ -70,7 +71,7 @@ def from_embeddings(
         keys: a name for each row, where there are no pictures; by default its number.
         root: folder that paths of pictures are relative to; by default that of the file, or the current one. Given
             together with keys, these are pictures below it.
-        split: train, validation or test, for all rows or for each.
+        split: train, validation or test, for all rows or for each; by default what a column says, else test.
         roles, super_classes: of each row, query or gallery where one part is searched in the other; its super-class.
         metadata: further columns, to colour and filter by, or those above: a mapping, data frame, Arrow table, CSV,
             Parquet or Arrow file; or y.npy, the labels beside X.npy.
@@ -137,6 +138,12 @@ def brought_of(
     Raises:
         ValueError: what is known of the rows cannot be used; names the row.
     """
+    named = row_facts.get("key") is not None or row_facts.get("image") is not None
+    if with_root and not named:
+        raise ValueError(
+            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
+            "paths as keys or images (--key, --image), or leave the folder out."
+        )
     if like is None:
         return _described(table, row_facts, base, with_root, contents)
     brought = _like(table, row_facts, base, like)
@@ -153,20 +160,26 @@ def _sorted_out(
     known: a value for each row, the name of a column, or None; of the split, one for all rows, too.
     """
     column = columns.pop("vector", "")
+    if not any(known[what] is None or isinstance(known[what], str) for what in ("key", "image")):
+        raise ValueError("keys and images both name the rows; pictures are named by their paths, so leave out keys.")
     vectors, known["label"] = parts_of(vectors, known["label"])
     if isinstance(vectors, str | Path):
         source = reading.read(vectors, column)
     else:
-        source = reading.of_table(vectors, column) if reading.is_table(vectors) else reading.Source(vectors)
-    table_columns = dict(source.columns) | ({} if metadata is None else reading.table(metadata))
+        is_table = reading.is_table(vectors)
+        source = reading.of_table(vectors, column) if is_table else reading.alone(vectors, column, "vectors")
+    beside = {} if metadata is None else reading.table(metadata)
+    table_columns = dict(source.columns) | described.in_order_of(source.columns, beside, columns.get("key", ""))
     columns |= {what: known[what] for what in ("label", "image") if isinstance(known[what], str)}
     given = [what for what, values in known.items() if values is not None and not isinstance(values, str)]
+    if known["split"] is not None:
+        given.append("split")
     row_facts = described.sorted_out(table_columns, columns, given)
     for what, values in known.items():
         if values is not None and not isinstance(values, str):  # values for the rows, not the name of a column
             row_facts[what] = values
             row_facts["taken"].pop(what, None)
-    row_facts.setdefault("split", known["split"])
+    row_facts.setdefault("split", "test" if known["split"] is None else known["split"])
     row_facts["taken"]["vector"] = source.taken
     return as_rows(source.vectors), row_facts
 
@@ -179,11 +192,6 @@ def _described(
 
     keys, folder, count = row_facts.get("key"), None, table.shape[0]
     pictured = row_facts.get("image", keys if with_root else None)
-    if with_root and pictured is None:
-        raise ValueError(
-            f"{base} is given as the folder of the pictures, but nothing says which picture each row is; give their "
-            "paths as keys or images (--key, --image), or leave the folder out."
-        )
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, count)
     columns: dict[str, Any] = {
@@ -197,6 +205,8 @@ def _described(
     knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
         knobs["named"] = True  # names that look like row numbers are names all the same; see `lab.runs.joined`
+    if folder is None and keys is None and not records.class_names:
+        knobs["unnamed"] = secrets.token_hex(8)  # nothing tells these rows from other rows
     images = listed_as(folder, records, knobs)
     if contents is None:
         contents = file_digests(images)
@@ -412,6 +422,12 @@ def _measured(run: Run, brought: Brought, measure: bool | None) -> Run:
     splits = tuple(name for name, count in pairs.items() if measure or count <= PAIRS)
     judged = has_match(brought.images.labels)
     if measure is False or not splits or not judged:
+        if measure and not judged:
+            shutil.rmtree(run.path, ignore_errors=True)
+            raise ValueError(
+                "measure is asked for, but no two rows are known to be of one class, so there is nothing to measure; "
+                "give labels, or leave measure (--measure) out."
+            )
         return run
     try:
         with Writer(run) as writer:

@@ -61,10 +61,9 @@ def embed_shards(
     # Below 0 is no class: another number for each such picture, so that nothing is a true match of it.
     labels = np.where(images.labels < 0, -1 - np.arange(len(images)), images.labels)
     embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs, allow)
-    listed = hashlib.sha256("\0".join(images.keys).encode()).hexdigest()[:16]
     plan = {
         "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
-        "pictures": listed, "rows of a shard": rows,
+        "pictures": _listed(images.keys), "rows of a shard": rows,
     }  # fmt: skip
     writer = Writer(shards, plan, images.class_names)
     if writer.complete:
@@ -79,6 +78,15 @@ def embed_shards(
     if embedder.loader.problems:  # those of an embedding that was interrupted were told by that one
         yield Note(problems_sentence(embedder.loader.problems))
     return writer.finish()
+
+
+def _listed(files: Sequence[str]) -> str:
+    """Sixteen letters that change when a picture is added, removed, renamed or replaced: names, sizes and times."""
+    made = hashlib.sha256()
+    for file in files:
+        known = Path(file).stat()
+        made.update(f"{file}\0{known.st_size} {known.st_mtime_ns}\0".encode())
+    return made.hexdigest()[:16]
 
 
 def _next_shard(

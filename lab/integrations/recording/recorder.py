@@ -22,8 +22,7 @@ from lab.core.explain import explain, quoted
 from lab.core.files import write_json, write_text
 from lab.core.formats import finite
 from lab.core.installed.environment import versions
-from lab.core.results import parts_of
-from lab.integrations.importing import described
+from lab.core.results import label_column, labelled, parts_of
 from lab.integrations.importing.described import as_rows, checked_rows
 from lab.integrations.importing.run import PAIRS, add_pictures, brought_of, has_match, outside_config
 from lab.runs.execute import new_folder, write_status
@@ -57,6 +56,7 @@ class Recorder:
         self.run, self.normalise, self._on_finding = run, normalise, on_finding
         self.split, self._like = split, like
         self._items: Any = None  # of the rows, in the images of the run
+        self._named: dict[str, Any] = {}  # keys and pictures of the rows, as they were first given
         self._told: set[str] = set()
         self._writer = Writer(run)
         self._writer.claim()
@@ -119,8 +119,9 @@ class Recorder:
 
         Args:
             vectors: or a `lab.EmbeddingSet`, with its labels.
-            labels, images, keys, root: as `lab.runs.from_embeddings` has them; read at the first call only. Where the
-                run is `like` another one, keys or images say which of its images each row is, and labels are its own.
+            labels, images, keys, root: as `lab.runs.from_embeddings` has them, taken from the first call; what a later
+                call says of the rows must be the same. Where the run is `like` another one, keys or images say which of
+                its images each row is, and labels are its own.
             measure: whether the metrics are computed; by default where rows have classes and pairs are few.
 
         Raises:
@@ -134,6 +135,13 @@ class Recorder:
             self._take_images(table, {"label": labels, "image": images, "key": keys}, Path(root))
         if len(rows) != len(self._items):
             raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._items):,} images.")
+        self._check_order(labels, {"keys": keys, "images": images})
+        judged = has_match(self._images.labels[self._items])
+        if measure and not judged:
+            raise ValueError(
+                "measure is asked for, but no two rows are known to be of one class, so there is nothing to measure; "
+                "give labels, or leave measure out."
+            )
         self.step = step
         kept = {"vectors": rows, "labels": self._images.labels[self._items], "items": self._items}
         if self.split == "validation":  # the split whose map has steps
@@ -145,7 +153,6 @@ class Recorder:
         stored = {f"query.{name}": value for name, value in kept.items()}
         about |= add_pictures(stored, self._images, self._contents, self.run.config, self.run.name)
         self._writer.arrays("embeddings", self.split, stored, about)
-        judged = has_match(kept["labels"])
         if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
             from lab.runs.evaluate import evaluate_run  # torch and what it loads, for those who measure
 
@@ -185,6 +192,24 @@ class Recorder:
         self.run.write_config(outside_config(data, config.encoder.values, config.method, config.seed))
         write_images(self.run.path, self._images, self.run.config)
 
+    def _check_order(self, labels: Any, named: dict[str, Any]) -> None:
+        """Make sure that the rows are the images of the first call in their order, as far as it is said again.
+
+        Raises:
+            ValueError: a label or a name is another one now, as in the batches of a loader that shuffles.
+        """
+        for what, values in named.items():
+            words = None if values is None else tables.names(values, what)
+            first = self._named.setdefault(what, words)
+            if words is not None and first is not None and words != first:
+                row = next(row for row, pair in enumerate(zip(words, first, strict=False)) if pair[0] != pair[1])
+                raise ValueError(
+                    f"Row {row:,} is {words[row]!r} now and was {first[row]!r} before; give the embeddings of the same "
+                    "images in the same order every time, from a loader that does not shuffle."
+                )
+        if labels is not None and self._images is not None and self._like is None:
+            _check_classes(labels, self._images, self._items, "")
+
     def verdict(self) -> list[Finding]:
         """What is wrong with the training so far, the likeliest cause first; see `lab.verdict`."""
         return lab.verdict.diagnose(self.run)
@@ -210,7 +235,9 @@ class Recorder:
             raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
         vectors, places = as_rows(embeddings), np.asarray(items, np.int64)
         loss_value = None if loss is None else _number("loss", loss)
-        numbers = np.asarray(described.plain(labels))
+        numbers = label_column(labels, "labels of the batch")
+        if not labelled(numbers).all():
+            raise ValueError("A row of the batch has no class, and a loss compares classes; leave such rows out.")
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
                 f"A batch has as many embeddings, labels and items; got {len(vectors)}, {len(numbers)}, {len(places)}."
@@ -333,16 +360,24 @@ def record(
 
 
 def _check_classes(labels: Any, images: Any, items: np.ndarray, name: str) -> None:
-    """Refuse labels [n] that divide the rows otherwise than the classes of the images do."""
+    """Refuse labels [n] that divide the rows otherwise than the classes of the images do.
+
+    Args:
+        name: of another run whose images they are; empty for those of an earlier call.
+    """
     number_of: dict[str, int] = {}
     name_of: dict[int, str] = {}
-    words = tables.names(labels, "labels")
+    words = tables.label_names(labels, "labels")
+    if len(words) != len(items):
+        raise ValueError(f"There are {len(items):,} vectors, but {len(words):,} values of labels; each row needs one.")
     numbers = np.maximum(images.labels[items], -1).tolist()  # -1 for every image without a class
     for row, (word, number) in enumerate(zip(words, numbers, strict=True)):
         if number_of.setdefault(word, number) != number or name_of.setdefault(number, word) != word:
+            where = f"in run {name}" if name else "in an earlier call"
+            order = "the order of that run, or their keys" if name else "one order every time, without shuffling"
             raise ValueError(
-                f"Row {row:,} has the label {word!r}, which does not fit to its class in run {name}, "
-                f"{images.class_name(number)!r}; give the rows in the order of that run, or their keys."
+                f"Row {row:,} has the label {word!r}, which does not fit to its class {where}, "
+                f"{images.class_name(number)!r}; give the rows in {order}."
             )
 
 

@@ -45,7 +45,10 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
     searched = np.isin(whole.items, (query if gallery is None else gallery).items)
     place = {item: row for row, item in enumerate(whole.items.tolist())}
     rows, there = np.array([place[item] for item in query.items.tolist()]), np.flatnonzero(searched)
-    codes, scales = quantised(whole.vectors, similarity)
+    rows_shown = whole.vectors
+    if similarity == "euclidean":  # distances do not depend on the origin, and eight bits hold little far from it
+        rows_shown = rows_shown - np.median(rows_shown.astype(np.float64), axis=0)
+    codes, scales = quantised(rows_shown, similarity)
     found = page.nearest(query, whole.take(there), TOP, similarity)
     some = np.sort(np.random.default_rng(0).permutation(len(rows))[:SAMPLE])
     coarse = EmbeddingSet(codes * scales[:, None], whole.labels, whole.items)

@@ -5,17 +5,33 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from lab.runs.config import difference
 from lab.search.galleries.maker import Maker
 
 if TYPE_CHECKING:
     from lab.runs.building.trained import Trained
     from lab.runs.folder import Run
 
+MAKING = tuple(f"evaluation.{knob}" for knob in ("flip", "beta", "pooling", "scales"))
+"""Settings of an evaluation that vectors depend on."""
+
 
 def maker_of_run(trained: Trained) -> Maker:
-    """The encoder of a run; not by its name alone: one that is trained on makes other vectors."""
+    """The encoder of a run; not by its name alone: one that is trained on makes other vectors.
+
+    So does one that embeds with other settings than the run's own, such as mirror images or another size.
+    """
     words = f"run {trained.run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
-    return Maker(words, fingerprint(trained.encoder))
+    weights = fingerprint(trained.encoder)
+    changed = [
+        f"{path} {mine}"
+        for path, (_, mine) in sorted(difference(trained.run.config, trained.config).items())
+        if path.startswith("testing.") or path in MAKING
+    ]
+    if changed:
+        words += f", with {', '.join(changed)}"
+        weights = hashlib.blake2b(f"{weights} {changed}".encode(), digest_size=8).hexdigest()
+    return Maker(words, weights)
 
 
 def recorded(run: Run, split: str) -> Maker | None:

@@ -139,11 +139,13 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
 
 
 def check_search(config: RunConfig, has_anchors: bool) -> None:
-    """Refuse a two-stage search of a model without anchors.
+    """Refuse a two-stage search of a model without anchors, and a number of neighbours for no re-ranking.
 
     Raises:
         ValueError: says what to change.
     """
+    if config.evaluation.knobs.rerank_k is not None and config.evaluation.knobs.rerank == "none":
+        raise ValueError("evaluation: rerank_k is for re-ranking; choose one with rerank, or leave rerank_k out.")
     if config.evaluation.knobs.search == "two_stage" and not has_anchors:
         who = "this run" if config.loss.outside else config.loss.name
         raise ValueError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, run_events, served, streamlit_names, timers
+from app import access, run_events, served, streamlit_names
 from app.page_style import PageStyle
 from app.shared import settings
 from app.streamlit_names import Change
@@ -42,8 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
         listening = connections.listening(options.address, options.port)
     except ValueError as error:
         sys.exit(f"app: {error}")
-    for change in (FEW_SESSIONS, timers.LATE_TIMERS, timers.WHOLE_CLICKS):
-        streamlit_names.apply(change)
+    streamlit_names.apply(FEW_SESSIONS)
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
     link = access.link(options.address, options.port, token)

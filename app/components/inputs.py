@@ -75,8 +75,8 @@ def drag(
 
     def moved() -> None:
         report = told(key, "moved", count=int, values=dict)
-        st.session_state[f"{key} count"] = report["count"]
         on_move(report["values"])
+        st.session_state[f"{key} count"] = report["count"]  # heard, once it is moved
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)

@@ -7,11 +7,11 @@ import urllib.request
 
 import pytest
 
-from app import streamlit_names, timers
+from app import streamlit_names
 from app.__main__ import FEW_SESSIONS
 from tests.dashboards import Dashboard
 
-CHANGES = (FEW_SESSIONS, timers.LATE_TIMERS, timers.WHOLE_CLICKS)
+CHANGES = (FEW_SESSIONS,)
 
 RENAME = '''
 """Load Streamlit with one name replaced in all of its source files, as a newer version may have it."""

@@ -161,7 +161,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
 
 def _computed(figure: Figure) -> dict[str, Any]:
     """What a browser computes a figure from; what is long is fetched once."""
-    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
+    long = live_page.script().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
     return {
         "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
         "dark": st.context.theme.type == "dark",

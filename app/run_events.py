@@ -30,6 +30,8 @@ LOOK_EVERY = 2.0
 """Seconds for which one look at the folder serves all pages."""
 LOOK_FOR_CHANGES = 1.0
 """Seconds between two looks at what open pages follow."""
+SHORTEST = 0.05
+"""Seconds between two looks at the least, however often something is told to have changed."""
 SLOWEST = 5.0
 """Seconds that a browser has to take a message."""
 MOST = 100
@@ -192,10 +194,10 @@ class Feed:
             else:
                 news = [(tab, tab.news(latest, ended, versions)) for tab in listening]
                 await asyncio.gather(*(_tell(tab, new) for tab, new in news if new is not None))
-            # Of thousands of runs a look takes long: it takes at most a fifth of the time.
-            pause = max(LOOK_FOR_CHANGES, 4 * (time.monotonic() - begun))
+            # Of thousands of runs a look takes long: it takes at most a fifth of the time, whoever wakes this.
+            await asyncio.sleep(SHORTEST + 4 * (time.monotonic() - begun))
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._awake.wait(), pause)
+                await asyncio.wait_for(self._awake.wait(), LOOK_FOR_CHANGES)
 
     def _there_now(self, numbers: set[int]) -> tuple[int, list[Ending], dict[int, int]]:
         """The number of the latest ending, all endings, and the versions of what is followed."""

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import importlib
+import logging
 import os
 import socket
 import sys
@@ -13,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import lab.runs
-from app import access, run_events, served, streamlit_names, timers
+from app import access, run_events, served
 from app.page_style import PageStyle
 from app.shared import settings
-from app.streamlit_names import Change
 from app.uploads import UploadLimit
 from lab.core import connections, files
 from lab.launchers.background.detached import reconcile
@@ -42,8 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
         listening = connections.listening(options.address, options.port)
     except ValueError as error:
         sys.exit(f"app: {error}")
-    for change in (FEW_SESSIONS, timers.LATE_TIMERS, timers.WHOLE_CLICKS):
-        streamlit_names.apply(change)
+    _keep_few_sessions()
     threading.Thread(target=_reconcile, args=[options.runs], daemon=True).start()
     files.guest = access.is_guest
     link = access.link(options.address, options.port, token)
@@ -72,18 +71,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _keep_few_sessions() -> None:
-    """Have Streamlit keep fewer sessions of browsers that are gone; it has no option for it."""
-    from streamlit.runtime import memory_session_storage as kept
+    """Have Streamlit keep fewer sessions of browsers that are gone. It has no option for that, so this replaces a name
+    that a newer version may lack; the dashboard then starts without."""
+    try:
+        from streamlit.runtime import memory_session_storage as kept
 
-    storage = partial(kept.MemorySessionStorage, CLOSED)
+        storage = partial(kept.MemorySessionStorage, CLOSED)
+    except (ImportError, AttributeError):
+        logging.getLogger("rankscope.app").warning(LACKING)
+        return
     kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]
 
 
-FEW_SESSIONS = Change(
-    names=("runtime.memory_session_storage:MemorySessionStorage",),
-    apply=_keep_few_sessions,
-    loss="it keeps more sessions of closed tabs in memory",
-)
+LACKING = "This Streamlit has no MemorySessionStorage, so it keeps more sessions of closed tabs in memory."
 
 
 def _configure(address: str, port: int) -> None:
@@ -139,12 +139,11 @@ def _dashboard(token: str, guests: str, ready: str) -> Any:
 def _serve(dashboard: Any, listening: socket.socket) -> None:
     """Serve until stopped."""
     from streamlit import config
-    from streamlit.runtime.runtime_util import get_max_message_size_bytes
 
     with contextlib.suppress(KeyboardInterrupt):
         connections.serve(
             dashboard, listening, ws_ping_interval=PING, ws_ping_timeout=PING,
-            ws_max_size=get_max_message_size_bytes(),
+            ws_max_size=config.get_option("server.maxMessageSize") * 1_000_000,
             ws_per_message_deflate=config.get_option("server.enableWebsocketCompression"),
         )  # fmt: skip
     raise SystemExit(130)  # as every command ends after Ctrl-C, one that a script has put into the background, too

@@ -45,7 +45,7 @@ def unknown_page() -> None:
 def hidden_pages() -> list[st.Page]:
     """Pages that the menu does not show: any other that somebody asked for."""
     context = get_script_run_ctx()
-    asked = context.pages_manager.intended_page_name if context else ""
+    asked = getattr(getattr(context, "pages_manager", None), "intended_page_name", "")
     if asked and (asked == palette.FIRST or asked not in PAGES) and "/" not in asked:
         st.session_state[UNKNOWN] = asked
     name = st.session_state.get(UNKNOWN)

@@ -12,22 +12,20 @@ import streamlit as st
 from app.components import component, told
 from app.run_events import ADDRESS
 
-_ASKS = {"address": ADDRESS, "every": 5}
-"""Where a page asks, and the seconds between two questions; browsers make that a minute for tabs nobody looks at."""
-
 
 def listen() -> None:
-    """Have this page ask which runs have ended; it shows nothing until one has. And have one press of Back lead to the
-    page before: a step is what the person did, and not that a page filled in its address."""
+    """Keep this page's connection to the server (`app.run_events`); it shows nothing until a run has ended. And have
+    one press of Back lead to the page before: a step is what the person did, and not that a page filled in its
+    address."""
     with st.container(key="listening"):
-        component("notifications")(key="notifications listen", data={**_ASKS, "button": False})
+        component("notifications")(key="notifications listen", data={"address": ADDRESS, "button": False})
     with st.container(key="listening-steps"):
         component("steps")(key="steps", data={})
 
 
 def notifications_button() -> None:
     """The button that allows desktop messages, and what they are."""
-    component("notifications")(key="notifications", data={**_ASKS, "button": True})
+    component("notifications")(key="notifications", data={"address": ADDRESS, "button": True})
 
 
 @dataclass(frozen=True)

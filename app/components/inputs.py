@@ -40,22 +40,17 @@ def checked(box: Sequence[float]) -> Box | None:
 
 
 WIDGETS = Path(lab.__file__).parent / "widgets"
-MARK = "export default { render };"
-"""The last line of the notebooks' scripts, in whose place Streamlit's entry point is put."""
 
 
 @cache
 def _draggable(name: str) -> Callable[..., Any]:
     here = Path(__file__).parent / "drag"
-    drawing = MARK if name == "live" else (WIDGETS / f"{name}.js").read_text("utf-8")
-    if MARK not in drawing:
-        raise ValueError(f"lab/widgets/{name}.js must end in {MARK!r}, which the dashboard replaces.")
     parts = "".join(f'<div class="{part}"></div>' for part in ("knobs", "picture", "words", "code"))
     made = st.components.v2.component(
         f"rankscope_drag_{name}",
         html=f'<div class="drag">{parts}</div>\n',
         css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
-        js=drawing.replace(MARK, (here / "model.js").read_text("utf-8")),
+        js=(here / f"{name}.js").read_text("utf-8"),
         isolate_styles=name != "live",  # plotly's styles are the page's
     )
     return guarding(made)
@@ -75,8 +70,8 @@ def drag(
 
     def moved() -> None:
         report = told(key, "moved", count=int, values=dict)
-        st.session_state[f"{key} count"] = report["count"]
         on_move(report["values"])
+        st.session_state[f"{key} count"] = report["count"]  # heard, once it is moved
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)

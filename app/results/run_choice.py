@@ -12,7 +12,7 @@ import streamlit as st
 
 import lab.runs
 from app.results.cache import SPLITS, RunView, SplitView, split_view
-from app.shared import address, autoplay, page_frame, queueing, settings
+from app.shared import address, autoplay, changes, page_frame, queueing, settings
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import explain
 from lab.evaluation.identity import ROWS
@@ -25,8 +25,6 @@ THE_END = -1
 """In the place of a step: the finished model."""
 BEAT = 1.2
 """Seconds that a moment stays while the training plays."""
-LOOK_EVERY = 2.0
-"""Seconds between two looks at a run at work."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ def _choose_step(run: RunView, finished: bool) -> int:
     """The moment of the training, on a slider that can play; a new one of a run at work is shown by itself."""
     stops = [*dict(run.moments), *([THE_END] if finished else [])]
     if state_of(run.folder) == RUNNING:
-        st.fragment(page_frame.guarded(_look), run_every=LOOK_EVERY)(run)
+        changes.follow(_moments, run.name, key=f"moments of {run.name}")
     words = {THE_END: "the end"} | {step: f"{step:,}" for step in dict(run.moments)}
     help = (
         "How the network placed the validation images at each stored moment of its training; the end is the finished "
@@ -269,10 +267,12 @@ def _choose_step(run: RunView, finished: bool) -> int:
     return autoplay.slider("After step", stops, key="step", beat=BEAT, format_func=words.get, help=help)
 
 
-def _look(run: RunView) -> None:
-    """Draw the page anew when the run has stored another moment, has ended, or was moved away."""
-    if run.name not in library().names or view(run.folder) != run or state_of(run.folder) != RUNNING:
-        st.rerun()
+def _moments(name: str) -> tuple[RunView, str] | None:
+    """Return what a run at work has stored, and its state; None once it was moved away."""
+    known = library()
+    if name not in known.names:
+        return None
+    return view(known[name]), state_of(known[name])
 
 
 def need_classes(chosen: SplitView) -> None:

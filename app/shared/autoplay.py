@@ -1,11 +1,11 @@
-"""A control that moves by itself, one stop a beat. A fragment keeps the time, so the page answers meanwhile."""
+"""A control that moves by itself, one stop a beat. The browser keeps the time, so the page answers meanwhile."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from app.shared import page_frame
+from app.shared import changes, page_frame
 
 
 def follow(key: str, stops: Sequence[Any]) -> None:
@@ -52,7 +52,8 @@ def button(key: str, stops: Sequence[Any], beat: float) -> None:
     words = ("Pause", ":material/pause:") if playing else ("Play", ":material/play_arrow:")
     st.button(words[0], icon=words[1], on_click=toggle, key=f"{key} play button")
     if playing:
-        st.fragment(_beat, run_every=beat)(key)
+        shown = st.session_state.get(key)
+        changes.later(beat, shown, lambda: st.session_state.update({f"{key} due": True}), key=f"{key} beat")
 
 
 def stop(key: str) -> None:
@@ -63,12 +64,3 @@ def stop(key: str) -> None:
 def _place(key: str, stops: Sequence[Any]) -> int:
     value = st.session_state.get(key)
     return stops.index(value) if value in stops else -1
-
-
-def _beat(key: str) -> None:
-    """Runs once with the page, and then a beat later; the second time it is due."""
-    now = st.session_state.get(key)
-    if st.session_state.get(f"{key} shown") == now:
-        st.session_state[f"{key} due"] = True
-        st.rerun()
-    st.session_state[f"{key} shown"] = now

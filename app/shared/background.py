@@ -24,15 +24,13 @@ from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
-from app.shared import address, page_frame
+from app.shared import address, changes
 from lab.core import files
 
 AT_WORK, OF_GUESTS = 4, 2
 """Jobs that run side by side, and how many of them may be for guests; others wait for their turn."""
 SOON = 0.3
 """Seconds from its beginning that a page waits for a result before it is drawn without."""
-LOOK_EVERY = 0.25
-"""Seconds between two looks of a page that waits."""
 AGAIN = 60.0
 """Seconds for which a failure is told before the same is tried anew."""
 LATER = "It appears here once the owner has opened this page; reload it then."
@@ -72,6 +70,12 @@ class Job(Generic[T]):
                 self._error = error.with_traceback(None)  # or it would hold on to all that the work held
         self.ended = time.monotonic()
         self._over.set()
+        changes.wake()
+
+    def follow(self) -> None:
+        """Show for how many seconds it has been at work, and run the page again when it is over."""
+        seconds = time.monotonic() - self.begun
+        changes.follow(self._over.is_set, key=f"until {self.words} {id(self)}", since=seconds)
 
     @property
     def over(self) -> bool:
@@ -196,10 +200,6 @@ def note(job: Job) -> None:
     if job.refused:
         st.caption(f":material/visibility: {job.words}: not done yet. {LATER}")
     else:
-        st.fragment(page_frame.guarded(_count), run_every=LOOK_EVERY)(job)
-
-
-def _count(job: Job) -> None:
-    if job.over:
-        st.rerun()
-    st.caption(f":material/hourglass_top: {job.words} … {time.monotonic() - job.begun:.0f} s")
+        with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
+            st.caption(f":material/hourglass_top: {job.words} …", width="content")
+            job.follow()

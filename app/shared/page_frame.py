@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.shared import address
+from app.shared import address, changes
 from lab.core.explain import explain
 from lab.core.formats import visible
 
@@ -53,10 +53,6 @@ NOUNS = {"item": "image", "pair": "image", "other": "image", "rival": "compariso
 """What people call some names of the address."""
 
 
-LOOK_EVERY = 2.0
-"""Seconds between two looks for what was moved away."""
-
-
 def need(
     name: str, options: Options, sentence: str, noun: str = "", is_back: Callable[[str], bool] | None = None
 ) -> None:
@@ -81,13 +77,8 @@ def need(
     if known := _options(options, look):
         st.selectbox("Show instead", known, key=f"{name} instead", **look)
     if is_back is not None:
-        st.fragment(guarded(_look_again), run_every=LOOK_EVERY)(is_back, asked)
+        changes.follow(is_back, asked, key=f"{name} is back")
     st.stop()
-
-
-def _look_again(is_back: Callable[[str], bool], asked: str) -> None:
-    if is_back(asked):
-        st.rerun()
 
 
 def shown() -> str:

@@ -3,8 +3,9 @@
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -16,14 +17,45 @@ from lab.core.formats import duration
 from lab.core.installed import children
 from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig, management
-from lab.runs.folder import FINISHED, QUEUED, RUNNING
+from lab.runs.folder import FINISHED, QUEUED, RUNNING, is_run
 
 LARGEST_GRID = 64
+
+
+MACHINE_EVERY = 2.0
+"""Seconds after which the load of this machine is shown anew, beside a run that works here."""
 
 
 def queue() -> Queue:
     """The queue of the folder of runs."""
     return Queue(settings.runs_root())
+
+
+def run_now(path: Path) -> Hashable:
+    """Return what tells whether a run stands where it stood: for `changes.follow`."""
+    if not is_run(path):
+        return None
+    run = Run(path)
+    found, names = run.snapshot(), queue().names
+    place = names.index(run.name) if run.name in names else None
+    load = None
+    if found.state == RUNNING and found.worker is not None and found.worker.here:
+        load = time.monotonic() // MACHINE_EVERY
+    files = ("status.json", "metrics.jsonl", "embeddings", "config.yaml")
+    return found.state, found.under_way, place, load, *(settings.written(path / name) for name in files)
+
+
+def runs_now(*paths: Path) -> Hashable:
+    """Return what tells whether some runs stand where they stood."""
+    return tuple(run_now(path) for path in paths)
+
+
+def all_at_work_now() -> Hashable:
+    """Return what tells whether the queue and all runs at work stand where they stood."""
+    waiting = queue()
+    at_work = {run.path: run for run in (*here(), *elsewhere())}
+    stand = tuple((path, run.state, settings.written(path / "status.json")) for path, run in at_work.items())
+    return waiting.names, waiting.sentence, stand
 
 
 def say_standing() -> None:

@@ -68,7 +68,7 @@ def page(notebook: Any) -> str:
         "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
         "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
-        "LIVE": live_page.scripts(),
+        "LIVE": live_page.script(),
         "STYLE": live_page.DRAG_CSS.read_text(encoding="utf-8"),
         "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
     }

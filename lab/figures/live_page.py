@@ -1,7 +1,8 @@
 """A figure as one file of HTML whose sliders live without Python.
 
-A figure that has a closed form in the folder in_page is computed there, with all its knobs. Of any other, every picture
-is computed beforehand: those of a grid of two knobs have most of their parts in common, so each part is kept once.
+A figure that has a closed form in scripts/browser/figures/in_page is computed in the page, with all its knobs. Of any
+other, every picture is computed beforehand: those of a grid of two knobs have most of their parts in common, so each
+part is kept once.
 Packed, with plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
 """
 
@@ -9,7 +10,6 @@ import base64
 import gzip
 import itertools
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -31,14 +31,6 @@ TRACES = frozenset({"scatter", "bar", "heatmap", "histogram2dcontour", "table", 
 HERE = Path(__file__).parent
 PLOTLY_JS = HERE / "plotly.min.js"
 DRAG_CSS = HERE.parent / "widgets" / "drag.css"
-MODULES = (
-    "playground/surrogates", "playground/random", "playground/ranking", "playground/losses", "widgets/points",
-    "widgets/strip", "figures/in_page/words", "figures/in_page/curves", "figures/in_page/lists",
-    "figures/in_page/planes", "figures/in_page/closed_forms", "figures/live",
-)  # fmt: skip
-"""What a page computes and draws with, in the order in which one stands on the others."""
-FORM = re.compile(r"^  (\w+): \w+,$", re.MULTILINE)
-"""A figure in the table of `closed_forms.js`."""
 
 
 def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
@@ -60,7 +52,7 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
         "QUESTION": escape(type(figure).question),
         "SOURCE": escape(type(figure).origin()),
         "TRAINED": trained_words(figure, slide, runs),
-        "LIVE": _pressed(scripts()).decode(),
+        "LIVE": _pressed(script()).decode(),
         "STYLE": DRAG_CSS.read_text(encoding="utf-8"),
         "PICTURES": packed.decode(),
         "PLOTLY": _pressed(plotly_js(kinds)).decode(),
@@ -69,14 +61,20 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
 
 @cache
-def scripts(*more: str) -> str:
-    """What draws a live figure, as one script; more: further modules, by their paths."""
-    return web_page.joined(HERE.parent, (*MODULES, *more))
+def script() -> str:
+    """What draws a live figure: `rankscopeLive` in a page."""
+    return (HERE / "live.js").read_text(encoding="utf-8")
+
+
+@cache
+def forms() -> tuple[str, ...]:
+    """Names of the figures that a page can compute by itself, at least where it knows the values."""
+    return tuple(json.loads((HERE / "closed_forms.json").read_text(encoding="utf-8")))
 
 
 def has_form(kind: type[Figure]) -> bool:
     """Whether a page can compute a figure by itself, at least where it knows the values."""
-    return name_of(kind) in FORM.findall((HERE / "in_page" / "closed_forms.js").read_text(encoding="utf-8"))
+    return name_of(kind) in forms()
 
 
 def computes_in_page(figure: Figure) -> bool:

@@ -9,7 +9,7 @@ from lab.metrics import PositiveRanks
 
 
 def uniform(seed: int, *shape: int) -> np.ndarray:
-    """Numbers in [0, 1) that depend on the seed alone, in a page too: lab/playground/random.js draws the same."""
+    """Numbers in [0, 1) that depend on the seed alone, in a page too: `random.js` of the playground draws the same."""
     state = np.arange(1, math.prod(shape) + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5) + np.uint32(seed)
     state = (state ^ state >> 15) * (state | 1)
     state ^= state + (state ^ state >> 7) * (state | 61)

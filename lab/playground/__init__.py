@@ -1,14 +1,14 @@
 """The ranking playground: losses, surrogates and a tiny encoder that train in a browser, without Python.
 
 One self-contained page: it asks no host for anything, opens from a disk, and keeps all that it shows in its address.
-`losses.js` computes what `lab.losses` computes, to 1e-6 in float64 (tests/browser/test_in_browser_playground.py).
+It is built from scripts/browser/playground, whose `losses.js` computes what `lab.losses` computes, to 1e-6 in float64
+(tests/browser/test_in_browser_playground.py).
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 HERE = Path(__file__).parent
-
-MODULES = (
-    "surrogates", "random", "ranking", "losses", "encoder", "state", "model", "stage", "panels", "controls",
-    "scenarios", "playground",
-)  # fmt: skip
-"""In the order in which one stands on the others."""
 
 KINDS = (
     "tiger face", "cat face", "fox", "frog", "rabbit face", "pig face", "strawberry", "lemon", "rose", "sunflower",
@@ -61,9 +55,6 @@ MOST = 64
 
 LOWEST, HIGHEST = 1e-4, 10.0
 """Ends of a logarithmic slider."""
-
-ENTRY = re.compile(r"^  (\w+): \{(?=\s*title)", re.MULTILINE)
-"""A loss in the table of `losses.js`."""
 
 
 def frame(height: int = 820, **start: Any) -> str:
@@ -112,7 +103,7 @@ def page(
     blanks = {
         "STYLE": (HERE / "playground.css").read_text(encoding="utf-8"),
         "DATA": web_page.as_data({"sets": sets, "knobs": _knobs(), "start": begin or None}),
-        "CODE": web_page.joined(HERE, MODULES),
+        "CODE": (HERE / "playground.js").read_text(encoding="utf-8"),
     }
     return web_page.filled(HERE / "playground.html", blanks)
 
@@ -226,7 +217,7 @@ def _knobs() -> dict[str, list[dict[str, Any]]]:
 
 def loss_names() -> tuple[str, ...]:
     """The losses that the page computes, by their names in `lab.losses`."""
-    return tuple(ENTRY.findall((HERE / "losses.js").read_text(encoding="utf-8")))
+    return tuple(json.loads((HERE / "losses.json").read_text(encoding="utf-8")))
 
 
 def _field(knob: Knob) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class Computed(anywidget.AnyWidget):
     post: the mailbox; its value is the newest move from here, {"number", "knobs", "picture", "asked"}.
     """
 
-    _esm = live_page.scripts("widgets/drawing") + (HERE / "in_notebook.js").read_text(encoding="utf-8")
+    _esm = HERE / "in_notebook.js"
     _css = HERE / "drag.css"
     form = traitlets.Unicode().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)

@@ -1,23 +1,20 @@
-// One plotly figure with its two buttons. What to draw comes as a numbered letter in the mailbox `post`, a model of
-// Jupyter's own: anywidget drops every update of a widget whose module took over two seconds to start, Jupyter never does.
-// The newest letter wins. After each one drawn the kernel hears its number, and sends the next; a letter lost on the way
-// is asked for again.
-const AGAIN = 1500, SOON = 700; // milliseconds
+// Built from scripts/browser; edit the sources there.
 
+// widgets/drawing.js
+var AGAIN = 1500;
+var SOON = 700;
 async function unpack(packed) {
   const source = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   const module = { exports: {} };
-  new Function("module", "exports", "define", source).call(globalThis, module, module.exports, undefined);
+  new Function("module", "exports", "define", source).call(globalThis, module, module.exports, void 0);
   return module.exports.react ? module.exports : globalThis.Plotly;
 }
-
 function recoloured(part, inks) {
   if (typeof part === "string") return inks[part.toLowerCase()] ?? part.replaceAll("#0072B2", inks["#0072b2"]);
   if (Array.isArray(part)) return part.map((one) => recoloured(one, inks));
   if (part === null || typeof part !== "object") return part;
   return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, name === "bdata" ? one : recoloured(one, inks)]));
 }
-
 function buttons(model, letter) {
   const bar = document.createElement("div");
   bar.className = "lab-copy";
@@ -44,9 +41,11 @@ function buttons(model, letter) {
       said.textContent = "selected: copy it with Ctrl+C";
     }
   });
-  return { bar, moved: () => { line.textContent = letter().code; said.textContent = ""; } };
+  return { bar, moved: () => {
+    line.textContent = letter().code;
+    said.textContent = "";
+  } };
 }
-
 async function render({ model, el }) {
   const find = (name) => model.widget_manager.get_model(model.get(name).slice("IPY_MODEL_".length));
   const [post, library] = await Promise.all([find("post"), find("library")]);
@@ -54,7 +53,6 @@ async function render({ model, el }) {
   const { bar, moved } = buttons(model, letter);
   const paper = document.createElement("div");
   el.append(bar, paper);
-
   let plotly = null, shown = 0, width = 0, stale = true, busy = false, timer = 0, gone = false;
   const dark = () => document.body.dataset.jpThemeLight === "false";
   const dressed = (figure) => {
@@ -83,7 +81,7 @@ async function render({ model, el }) {
         paper.dataset.shown = shown;
         moved();
         model.send({ drawn: shown });
-        await new Promise((go) => setTimeout(go)); // the hand on the slider goes first
+        await new Promise((go) => setTimeout(go));
       }
     } finally {
       busy = false;
@@ -114,7 +112,7 @@ async function render({ model, el }) {
   try {
     plotly = await (globalThis.rankscopePlotly ??= unpack(library.get("packed")));
   } catch (error) {
-    globalThis.rankscopePlotly = undefined;
+    globalThis.rankscopePlotly = void 0;
     paper.textContent = `The figure could not be drawn: this browser did not start plotly (${error}).`;
     throw error;
   }
@@ -130,4 +128,9 @@ async function render({ model, el }) {
     if (shown) plotly.purge(paper);
   };
 }
-export default { render, unpack, buttons };
+var drawing_default = { render };
+export {
+  buttons,
+  drawing_default as default,
+  unpack
+};

@@ -1,23 +1,31 @@
-// Points of some classes, dragged in the plane. Class shows as colour, shape and letter.
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#6E6E6E"];
-const SIZE = 420, EDGE = 16;
-const SHAPES = ["M-7,0a7,7 0 1,0 14,0a7,7 0 1,0 -14,0", "M-7,-4L-4,-7 0,-3 4,-7 7,-4 3,0 7,4 4,7 0,3 -4,7 -7,4 -3,0Z",
-  "M-6,-6H6V6H-6Z", "M0,-8L7,6H-7Z", "M0,-8L8,0 0,8 -8,0Z", "M-3,-8H3V-3H8V3H3V8H-3V3H-8V-3H-3Z"];
-export const svg = (name, attributes, text) => {
+// Built from scripts/browser; edit the sources there.
+
+// widgets/points.js
+var COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#6E6E6E"];
+var SIZE = 420;
+var EDGE = 16;
+var SHAPES = [
+  "M-7,0a7,7 0 1,0 14,0a7,7 0 1,0 -14,0",
+  "M-7,-4L-4,-7 0,-3 4,-7 7,-4 3,0 7,4 4,7 0,3 -4,7 -7,4 -3,0Z",
+  "M-6,-6H6V6H-6Z",
+  "M0,-8L7,6H-7Z",
+  "M0,-8L8,0 0,8 -8,0Z",
+  "M-3,-8H3V-3H8V3H3V8H-3V3H-8V-3H-3Z"
+];
+var svg = (name, attributes, text) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text !== undefined) node.textContent = text;
+  if (text !== void 0) node.textContent = text;
   return node;
 };
-export const button = (tools, text, act) => {
+var button = (tools, text, act) => {
   const node = Object.assign(document.createElement("button"), { type: "button", className: "lab-button" });
   node.textContent = text;
   node.addEventListener("click", act);
   tools.append(node);
   return node;
 };
-const round = (value) => Math.round(value * 1e4) / 1e4;
-
+var round = (value) => Math.round(value * 1e4) / 1e4;
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "lab-drag";
@@ -27,7 +35,6 @@ function render({ model, el }) {
   tools.className = "tools";
   root.append(canvas, tools);
   el.append(root);
-
   let chosen = 0, held = null, box = { x: 0, y: 0, span: 1 };
   const xs = () => model.get("x"), ys = () => model.get("y"), classes = () => [...model.get("classes")];
   const letters = () => [...new Set(classes())].sort();
@@ -37,8 +44,7 @@ function render({ model, el }) {
     model.set("classes", c.join(""));
     model.save_changes();
   };
-  const move = (index, x, y) =>
-    put(xs().map((v, i) => (i === index ? round(x) : v)), ys().map((v, i) => (i === index ? round(y) : v)), classes());
+  const move = (index, x, y) => put(xs().map((v, i) => i === index ? round(x) : v), ys().map((v, i) => i === index ? round(y) : v), classes());
   const fixed = model.get("fixed");
   const change = (index) => {
     if (fixed) return;
@@ -58,9 +64,8 @@ function render({ model, el }) {
     const span = Math.max(x1 - x0, y1 - y0, 0.5) * 1.3;
     box = { x: (x0 + x1 - span) / 2, y: (y0 + y1 - span) / 2, span };
   };
-  const px = (v) => EDGE + ((v - box.x) / box.span) * (SIZE - 2 * EDGE);
-  const py = (v) => SIZE - EDGE - ((v - box.y) / box.span) * (SIZE - 2 * EDGE);
-
+  const px = (v) => EDGE + (v - box.x) / box.span * (SIZE - 2 * EDGE);
+  const py = (v) => SIZE - EDGE - (v - box.y) / box.span * (SIZE - 2 * EDGE);
   const draw = (focus = false) => {
     if (held === null) frame();
     canvas.replaceChildren();
@@ -71,9 +76,14 @@ function render({ model, el }) {
     classes().forEach((letter, i) => {
       const kind = known.indexOf(letter);
       const grip = svg("g", {
-        class: "grip" + (held === i ? " held" : ""), role: "slider", tabindex: i === chosen ? 0 : -1, "data-index": i,
-        transform: `translate(${px(xs()[i])},${py(ys()[i])})`, "aria-label": `point ${i + 1} of class ${letter}`,
-        "aria-valuenow": xs()[i], "aria-valuetext": `x ${xs()[i].toFixed(2)}, y ${ys()[i].toFixed(2)}`,
+        class: "grip" + (held === i ? " held" : ""),
+        role: "slider",
+        tabindex: i === chosen ? 0 : -1,
+        "data-index": i,
+        transform: `translate(${px(xs()[i])},${py(ys()[i])})`,
+        "aria-label": `point ${i + 1} of class ${letter}`,
+        "aria-valuenow": xs()[i],
+        "aria-valuetext": `x ${xs()[i].toFixed(2)}, y ${ys()[i].toFixed(2)}`
       });
       grip.append(svg("path", { class: "ring", d: SHAPES[kind % SHAPES.length], fill: COLOURS[kind % COLOURS.length], stroke: "#fff", "stroke-width": 1 }));
       if (xs().length <= 16) grip.append(svg("text", { x: 9, y: -6 }, letter));
@@ -81,7 +91,6 @@ function render({ model, el }) {
       if (focus && i === chosen) grip.focus();
     });
   };
-
   canvas.addEventListener("pointerdown", (event) => {
     const grip = event.target.closest(".grip");
     if (!grip) return;
@@ -107,10 +116,14 @@ function render({ model, el }) {
     if (!event.target.closest(".grip")) return;
     const step = box.span * (event.shiftKey ? 0.05 : 0.01), x = xs()[chosen], y = ys()[chosen];
     const actions = {
-      ArrowRight: () => move(chosen, x + step, y), ArrowLeft: () => move(chosen, x - step, y),
-      ArrowUp: () => move(chosen, x, y + step), ArrowDown: () => move(chosen, x, y - step),
-      PageDown: () => (chosen = (chosen + 1) % xs().length), PageUp: () => (chosen = (chosen + xs().length - 1) % xs().length),
-      Enter: () => change(chosen), Delete: () => remove(chosen),
+      ArrowRight: () => move(chosen, x + step, y),
+      ArrowLeft: () => move(chosen, x - step, y),
+      ArrowUp: () => move(chosen, x, y + step),
+      ArrowDown: () => move(chosen, x, y - step),
+      PageDown: () => chosen = (chosen + 1) % xs().length,
+      PageUp: () => chosen = (chosen + xs().length - 1) % xs().length,
+      Enter: () => change(chosen),
+      Delete: () => remove(chosen)
     };
     if (!actions[event.key]) return;
     event.preventDefault();
@@ -119,18 +132,22 @@ function render({ model, el }) {
     draw(true);
   });
   if (!fixed) {
-  button(tools, "add", () => put([...xs(), round(box.x + box.span / 2)], [...ys(), round(box.y + box.span / 2)], [...classes(), classes()[chosen]]));
-  button(tools, "change class", () => change(chosen));
-  button(tools, "remove", () => remove(chosen));
+    button(tools, "add", () => put([...xs(), round(box.x + box.span / 2)], [...ys(), round(box.y + box.span / 2)], [...classes(), classes()[chosen]]));
+    button(tools, "change class", () => change(chosen));
+    button(tools, "remove", () => remove(chosen));
   }
   const help = document.createElement("span");
   help.className = "help";
   help.textContent = "Drag. Keys: arrows move (Shift: more), PageUp and PageDown choose" + (fixed ? "." : ", Enter changes the class, Delete removes.");
   tools.append(help);
-
   const redraw = () => draw(canvas.contains(document.activeElement));
   for (const name of ["x", "y", "classes"]) model.on(`change:${name}`, redraw);
   draw();
   return () => ["x", "y", "classes"].forEach((name) => model.off(`change:${name}`, redraw));
 }
-export default { render };
+var points_default = { render };
+export {
+  button,
+  points_default as default,
+  svg
+};

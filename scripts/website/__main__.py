@@ -65,7 +65,7 @@ def assemble(folder: Path, figures: Figures, repository: str = "") -> None:
 def _scripts(folder: Path, figures: Figures) -> None:
     """What the pages run, all of it from this site."""
     figures.write(folder / "figures")
-    _write(folder / "live.js", live_page.scripts().encode())
+    _write(folder / "live.js", live_page.script().encode())
     for source in (*(HERE / "static").iterdir(), live_page.PLOTLY_JS, live_page.DRAG_CSS):
         shutil.copyfile(source, folder / source.name)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from app.shared import changes
 from lab.launchers.background.queue import Queue
 from tests import headless
 
@@ -87,6 +88,16 @@ class Page:
         states.widgets.append(WidgetState(id=trigger, json_trigger_value=told))
         self.test._run(states)
         return self
+
+    def followed(self, key: str) -> dict:
+        """What a part of the page follows, by the number and the version that the browser was given."""
+        (found,) = (e for e in self.test.get("bidi_component") if e.key == key)
+        return json.loads(found.proto.json)
+
+    def changed(self, followed: dict) -> bool:
+        """Whether the server, when it looks now, finds another version of what is followed."""
+        number = followed["number"]
+        return changes.REGISTER.versions({number}).get(number) != followed["version"]
 
     def words(self) -> str:
         """Every message on the page."""

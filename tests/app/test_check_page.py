@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import MutableMapping
 
 import numpy as np
 import pytest
+import streamlit as st
+from streamlit.runtime.scriptrunner import StopException
 
 import lab.runs
+from app.components.gallery import Judging
 from app.results import cache, run_choice
 from app.shared import settings
 from app.views.check import judging
@@ -125,6 +129,68 @@ def test_a_label_error_is_shown_with_evidence_judged_and_undone(planted, open_pa
     tell(page, {"n": 6, "does": "undo", "at": item})
     assert marks.read(root, images) == {} and not panel(page)["undoable"]
     assert panel(page.again())["listed"]["current"] == item, "the address holds the image"
+
+
+class Interrupted(MutableMapping):
+    """The session's state of a run that a newer click ends at the given access."""
+
+    def __init__(self, state, ends_at: int):
+        self.state, self.left = state, ends_at
+
+    def access(self):
+        self.left -= 1
+        if self.left == 0:
+            raise StopException
+        return self.state
+
+    def __getitem__(self, key):
+        return self.access()[key]
+
+    def __setitem__(self, key, value):
+        self.access()[key] = value
+
+    def __delitem__(self, key):
+        del self.access()[key]
+
+    def __iter__(self):
+        return iter(self.state)
+
+    def __len__(self):
+        return len(self.state)
+
+
+def test_an_answer_is_kept_once_wherever_a_newer_click_ends_it(planted, open_page, monkeypatch):
+    """The browser tells again what was not heard."""
+    root, images = planted
+    page = open_page("check", show="labels", run="planted")
+    first, second = (card["id"] for card in panel(page)["listed"]["cards"][:2])
+    hear, ended = Judging.hear, []
+    for ends_at in range(1, 40):
+
+        def interrupted(judging, *given, ends_at=ends_at):
+            with monkeypatch.context() as patch:
+                patch.setattr("streamlit.session_state", Interrupted(st.session_state, ends_at))
+                try:
+                    hear(judging, *given)
+                except StopException:
+                    ended.append(ends_at)
+                    raise
+
+        log = [{"n": 2 * ends_at, "does": "drop", "ids": [first], "at": second}]
+        with monkeypatch.context() as patch:
+            patch.setattr(Judging, "hear", interrupted)
+            tell(page, *log)
+        tell(page.run(), *log)
+        assert marks.read(root, images) == {first: Mark("drop")} and panel(page)["undoable"]
+        log = [{"n": 2 * ends_at + 1, "does": "undo", "at": second}]
+        with monkeypatch.context() as patch:
+            patch.setattr(Judging, "hear", interrupted)
+            tell(page, *log)
+        tell(page.run(), *log)
+        assert marks.read(root, images) == {} and not panel(page)["undoable"], "it was given once"
+        if ends_at not in ended:
+            break
+    assert 3 < len(set(ended)) < 39
 
 
 def test_several_are_answered_at_once_and_by_another_class(planted, open_page):

@@ -155,23 +155,20 @@ def test_smoothing_is_tensorboards():
     assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
 
 
-def test_a_run_that_waits_is_looked_at_again_and_comes_first(runs, open_page, monkeypatch):
+def test_a_run_that_waits_is_followed_and_comes_first(runs, open_page):
     """It was drawn once and stayed "Waits in the queue" while it trained."""
-    import streamlit as st
-
     from lab.launchers.background.queue import Queue
 
-    every, true = [], st.fragment
-    monkeypatch.setattr("streamlit.fragment", lambda draw, run_every=None: every.append(run_every) or true(draw))
     for name in ("first", "second"):
         Queue(runs).add(lab.runs.create(lab.runs.RunConfig.of(), runs, name))
     page = open_page("watch")
     assert page.calm and "Waits in the queue, place 1 of 2" in page.words()
     assert page.test.query_params["watched"] == "first", "the next to start, not the newest"
-    assert every[-1] == 2.0
-    every.clear()
-    open_page("watch", watched="recall")
-    assert every[-1] is None, "a finished run is not looked at again"
+    shown = page.followed("watched run")
+    Queue(runs).remove("second")
+    assert not page.changed(shown), "nothing that is shown of the first one"
+    Queue(runs).remove("first")
+    assert page.changed(shown)
 
 
 def test_the_best_checkpoint_is_marked_on_the_scores(runs, open_page):

@@ -48,7 +48,7 @@ PAGES = {
 
 def settled(page: Page) -> None:
     """Nothing is being drawn any more."""
-    expect(page.get_by_text(re.compile(r"… \d+ s$"))).to_have_count(0)
+    expect(page.locator(".changes").filter(has_text=re.compile(r"^\d+ s$"))).to_have_count(0)
     page.wait_for_function(STILL, polling=200)
 
 

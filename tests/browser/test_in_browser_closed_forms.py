@@ -16,7 +16,7 @@ from lab.figures import live_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1200)]
 
-NAMES = live_page.FORM.findall((live_page.HERE / "in_page" / "closed_forms.js").read_text("utf-8"))
+NAMES = live_page.forms()
 SETTINGS = 20
 """Random settings of each figure, besides its defaults."""
 
@@ -29,7 +29,7 @@ def engine(chromium) -> Page:
     """A page with the scripts alone."""
     context = chromium.new_context(offline=True)
     page = context.new_page()
-    page.add_script_tag(content=live_page.scripts())
+    page.add_script_tag(content=live_page.script())
     yield page
     context.close()
 
@@ -88,9 +88,8 @@ def test_every_picture_is_the_one_that_python_draws(engine, name):
     random = np.random.default_rng(sum(name.encode()))
     body = body_of(lab.figures.create(name))
     settings = [body["knobs"], *(drawn(body, random) for _ in range(SETTINGS))]
-    made = engine.evaluate(
-        "([body, settings]) => JSON.stringify(settings.map((values) => computed(body, values)))", [body, settings]
-    )
+    compute = "([body, settings]) => JSON.stringify(settings.map((values) => rankscopeLive.computed(body, values)))"
+    made = engine.evaluate(compute, [body, settings])
     refused = 0
     for values, told in zip(settings, json.loads(made), strict=True):
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
-from lab.core.web_page import joined
+from lab.figures import live_page
 from lab.widgets._panel import HERE, Dots
 
 pytestmark = pytest.mark.browser
@@ -19,14 +21,14 @@ const model = {
   off: () => {},
   save_changes: () => Object.values(listeners).flat().forEach((act) => act()),
 };
-render({ model, el: document.getElementById("here") });
+widget.render({ model, el: document.getElementById("here") });
 """
 
 
 class Strip:
     """What figures of lists use on their pages."""
 
-    _esm, _css = joined(HERE, ("points", "strip")) + "\nconst { render } = strip_js;", HERE / "drag.css"
+    _esm, _css = f"{live_page.script()}\nexport default rankscopeLive.strip;", HERE / "drag.css"
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def mount(tab):
         css = widget._css.read_text() if hasattr(widget._css, "read_text") else str(widget._css)
         page.set_content(f"<style>{css}</style><div id='here'></div>")
         page.add_script_tag(
-            content=script.replace("export default { render };", "")
+            content=f'import widget from "data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}";\n'
             + MODEL.replace("STATE", str(state).replace("True", "true").replace("False", "false")),
             type="module",
         )

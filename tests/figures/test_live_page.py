@@ -117,7 +117,7 @@ def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
 
 
 def test_a_page_that_computes_offers_every_knob_and_holds_one_picture():
-    for name in live_page.FORM.findall((live_page.HERE / "in_page" / "closed_forms.js").read_text("utf-8")):
+    for name in live_page.forms():
         figure = lab.figures.create(name)
         body = read(page_of(figure))
         offered = {slider["name"] for slider in body["sliders"]} | set(body["drag"])

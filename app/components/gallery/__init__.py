@@ -4,6 +4,7 @@ Right is blue, a check mark and a solid border; wrong is vermillion, a cross and
 question mark and a dotted border: never colour alone.
 """
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -111,30 +112,49 @@ class Told:
 class Judging:
     """frames: of the current card, and of those that come next. marks: card to its answer and the class of a new label.
     classes: names that may be typed; none: any. undoable: there is an answer to take back. on_tell: called once for
-    everything that a person did, before the page is drawn again."""
+    everything that a person did, before the page is drawn again; it returns what the session's state is to hold then.
+
+    A newer click may end `on_tell` wherever it touches the session's state. The browser then tells the same again, so
+    on_tell reads that state first, and touches it no more once it has kept something."""
 
     frames: Sequence[Frame]
     marks: Mapping[int, tuple[str, str]]
     classes: Sequence[str]
     undoable: bool
-    on_tell: Callable[[Told], None]
+    on_tell: Callable[[Told], Mapping[str, Any]]
 
     def data(self, key: str) -> dict[str, Any]:
         """What the browser is given. key: of the gallery."""
         given = {name: getattr(self, name) for name in ("marks", "classes", "undoable")}
-        return given | {"frames": [asdict(one) for one in self.frames], "heard": st.session_state.get(f"{key} told", 0)}
+        return given | {"frames": [asdict(one) for one in self.frames], "heard": _heard(key).number}
 
     def hear(self, key: str, shown: Set[int]) -> None:
         """Read what the browser tells: everything that it does not know to be heard, each with its number."""
-        for one in told(key, "told", log=list)["log"]:
+        log, heard = told(key, "told", log=list)["log"], _heard(key)
+        for one in log:
             entry = checked(one, n=int, does=str)
             more = checked({"ids": entry.get("ids") or [], "label": entry.get("label") or ""}, ids=list, label=str)
-            if entry["n"] > st.session_state.get(f"{key} told", 0):
-                st.session_state[f"{key} told"] = entry["n"]
-                ids = tuple(one for one in whole_numbers(more["ids"]) if one in shown)
+            ids = tuple(one for one in whole_numbers(more["ids"]) if one in shown)
+            then: dict[str, Any] = {}
+            with heard.lock:  # of a request that follows at once, which tells the same again
+                if entry["n"] <= heard.number:
+                    continue
                 for at in shown & set(whole_numbers([entry.get("at")])):
-                    last = bool(entry.get("last"))
-                    self.on_tell(Told(entry["does"], ids, more["label"], at, last))
+                    then |= self.on_tell(Told(entry["does"], ids, more["label"], at, bool(entry.get("last"))))
+                heard.number = entry["n"]
+            st.session_state.update(then)
+
+
+@dataclass
+class _Heard:
+    """number: of the last thing that a person did which was taken in."""
+
+    number: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def _heard(key: str) -> _Heard:
+    return st.session_state.setdefault(f"{key} told", _Heard())
 
 
 def gallery(
@@ -170,8 +190,8 @@ def gallery(
     def chosen() -> None:
         if on_select is not None:
             report = told(key, "chosen", count=int, ids=list)
-            st.session_state[f"{key} count"] = report["count"]
             on_select([one for one in whole_numbers(report["ids"]) if one in shown])
+            st.session_state[f"{key} count"] = report["count"]  # heard, once it is selected
 
     data: dict[str, Any] = {"sections": [asdict(s) for s in sections], "stacked": stacked}
     data["query"] = asdict(query) if query else None

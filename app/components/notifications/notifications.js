@@ -1,8 +1,11 @@
-// Asks the server which runs have ended, and says so: on the page, in the tab's title, and on the desktop where it may.
-// One asker a tab: it stays when Streamlit changes pages, which loads nothing anew.
+// The connection to the server, one a tab: it stays when Streamlit changes pages, which loads nothing anew. The server
+// says on it what has changed of what the page follows (app/shared/changes), and which runs have ended. Those are told
+// on the page, in the tab's title, and on the desktop where it may.
 
 const WANTED = "rankscope desktop messages";
-const asker = (window.rankscopeBell ??= { latest: null, timer: null, title: null });
+const LONGEST = 10_000; // milliseconds between two attempts to reach a server that is gone
+const asker = (window.rankscopeBell ??= { latest: null, socket: null, title: null, said: "", pause: 500 });
+const followed = (window.rankscopeFollowed ??= new Map());
 
 function wanted() {
   return localStorage.getItem(WANTED) === "yes" && "Notification" in window && Notification.permission === "granted";
@@ -64,14 +67,42 @@ function tell(ending, colours) {
   } catch { /* some phones show them from a service worker only; the page has said it */ }
 }
 
-async function ask(data, colours) {
-  try {
-    const answer = await fetch(`${data.address}${asker.latest === null ? "" : `?after=${asker.latest}`}`);
-    if (!answer.ok) return;
-    const { latest, ended } = await answer.json();
-    if (asker.latest !== null && latest >= asker.latest) ended.forEach((one) => tell(one, colours));
-    asker.latest = latest; // a server that was started anew counts from 0 again
-  } catch { /* no server for the moment; asked again later */ }
+// Say what the page follows, when that is news to the server.
+function say() {
+  if (asker.socket?.readyState !== WebSocket.OPEN) return;
+  const follows = {};
+  for (const { data } of followed.values()) {
+    if (data.number !== undefined) follows[data.number] = Math.min(data.version, follows[data.number] ?? Infinity);
+  }
+  const words = JSON.stringify({ after: asker.latest, follows });
+  if (words === asker.said) return;
+  asker.said = words;
+  asker.socket.send(words);
+}
+
+function hear({ latest, ended, changed }) {
+  if (asker.latest !== null) ended.filter((one) => one.number > asker.latest).forEach((one) => tell(one, asker.colours));
+  asker.latest = latest; // a server that was started anew counts from 0 again
+  for (const part of followed.values()) {
+    const version = changed[part.data.number];
+    if (version !== undefined && version !== part.data.version) part.due = true;
+  }
+}
+
+function connect(address) {
+  const place = new URL(address, location.href);
+  place.protocol = place.protocol.replace("http", "ws");
+  asker.socket = new WebSocket(place);
+  asker.socket.onopen = () => {
+    asker.pause = 500;
+    asker.said = "";
+    say();
+  };
+  asker.socket.onmessage = (message) => hear(JSON.parse(message.data));
+  asker.socket.onclose = () => {
+    setTimeout(() => connect(address), asker.pause);
+    asker.pause = Math.min(2 * asker.pause, LONGEST);
+  };
 }
 
 function drawButton(root) {
@@ -107,7 +138,12 @@ export default function (component) {
     const ground = style.getPropertyValue("--st-background-color") || "#fff";
     return { background: ground, color: style.getPropertyValue("--st-text-color") || style.color, fontFamily: style.fontFamily };
   };
-  if (asker.timer !== null) return;
-  asker.timer = setInterval(() => ask(data, () => asker.colours()), 1000 * data.every);
-  ask(data, () => asker.colours());
+  if (asker.socket) return;
+  // Parts of a page come and go together: what they follow is said once.
+  let waiting = null;
+  addEventListener("rankscope-followed", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(say, 50);
+  });
+  connect(data.address);
 }

@@ -84,15 +84,17 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
                 query = {"run": view.run.name, "split": split, "query": str(items[at])}
                 page_frame.link_to("browse", "Browse this image", query)
 
-    def tell(told: Told) -> None:
+    def tell(told: Told) -> dict[str, int | None]:
+        page, given = st.session_state[pager], _given(scene)
+        then: dict[str, int | None] = {ITEM: told.at}
         with page_frame.refusals(lambda why: st.toast(f"The mark could not be saved: {why}")):
-            st.session_state[ITEM] = told.at
-            if told.does == "undo":
-                _undo(scene)
-            elif told.ids:
-                _answer(scene, here, told)
-            if told.last and st.session_state[pager] * ON_A_PAGE < len(doubts):
-                st.session_state[pager] += 1
+            if told.does == "undo" and given:
+                then[ITEM] = _take_back(scene, given)
+            elif told.does != "undo" and told.ids:
+                _answer(scene, here, told, given)
+            if told.last and page * ON_A_PAGE < len(doubts):
+                then[pager] = page + 1
+        return then
 
     said = {one: (known[one].answer, known[one].label) for one in items if known.get(one, Mark()).answer}
     names = sorted({str(name) for name in scene.names if name}) if len(scene.names) <= NAMES else []
@@ -102,7 +104,7 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
         key="judged",
         selected=selection.read(view.run).tolist(),
         on_select=selection.chooser(view.run, items),
-        judging=Judging(frames, said, names, bool(st.session_state.get(_answers(scene))), tell),
+        judging=Judging(frames, said, names, bool(_given(scene)), tell),
     )
     page_frame.turn(pager, len(doubts), ON_A_PAGE)
     if reading.value is None:
@@ -112,12 +114,16 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _answers(scene: Scene) -> str:
-    """Where the session's state has what stood where answers were given, the last one at the end."""
-    return f"answers before, {scene.view.run.name}"
+Before = list[dict[int, Mark | None]]
+"""What stood where answers were given, the last one at the end."""
 
 
-def _answer(scene: Scene, here: Doubts, told: Told) -> None:
+def _given(scene: Scene) -> Before:
+    """The list of this session, which is changed in place."""
+    return st.session_state.setdefault(f"answers before, {scene.view.run.name}", [])
+
+
+def _answer(scene: Scene, here: Doubts, told: Told, given: Before) -> None:
     """Keep what a person said of some images, and what stood there before."""
     known = selection.known(scene.view.run)
     changes: dict[int, Mark | None] = {}
@@ -135,21 +141,24 @@ def _answer(scene: Scene, here: Doubts, told: Told) -> None:
         else:
             mark = replace(mark, answer=told.does)
         changes[item] = mark
-    before = marks.write(settings.runs_root(), scene.view.images, changes)
-    st.session_state.setdefault(_answers(scene), []).append(before)
+    given.append(marks.write(settings.runs_root(), scene.view.images, changes))
 
 
 def undo_button(scene: Scene) -> None:
     """The button that takes the last answer back."""
-    none = not st.session_state.get(_answers(scene))
+    none = not _given(scene)
     st.button("Undo", icon=":material/undo:", on_click=_undo, args=(scene,), disabled=none)
 
 
 def _undo(scene: Scene) -> None:
-    """Bring back what stood where the last answer was given."""
-    if before := st.session_state.get(_answers(scene)):
-        marks.write(settings.runs_root(), scene.view.images, before[-1])
-        st.session_state[ITEM] = next(iter(before.pop()), None)
+    if given := _given(scene):
+        st.session_state[ITEM] = _take_back(scene, given)
+
+
+def _take_back(scene: Scene, given: Before) -> int | None:
+    """Bring back what stood where the last answer was given; return the image that it was of."""
+    marks.write(settings.runs_root(), scene.view.images, given[-1])
+    return next(iter(given.pop()), None)
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------

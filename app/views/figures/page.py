@@ -15,7 +15,7 @@ import lab.figures
 from app import served
 from app.components.inputs import drag
 from app.forms import sliders
-from app.shared import address, autoplay, charts, page_frame, settings
+from app.shared import address, autoplay, changes, charts, page_frame, settings
 from app.views.figures import figure_topics
 from lab.core.knobs import Knob, describe
 from lab.figures import Figure, background, live_page
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 BEAT = 0.3  # seconds between two steps of a figure that plays
-LOOK_EVERY = 0.5  # seconds between two looks at a training
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
 
 def _computed(figure: Figure) -> dict[str, Any]:
     """What a browser computes a figure from; what is long is fetched once."""
-    long = live_page.scripts().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
+    long = live_page.script().encode(), live_page.PLOTLY_JS.read_bytes(), _form(type(figure))
     return {
         "files": [served.offer(np.frombuffer(text, np.uint8)) for text in long],
         "dark": st.context.theme.type == "dark",
@@ -193,9 +192,14 @@ def _drawn(scene: Scene, figure: Figure) -> go.Figure | None:
     return None
 
 
-@st.fragment(run_every=LOOK_EVERY)
+def _progress(training: background.FigureTraining) -> tuple[str, bool, str]:
+    return f"{training.progress:.0%}", training.over, training.refused
+
+
+@st.fragment
 def _watch(key: str, training: background.FigureTraining) -> None:
     """How far a training is, and a button to end it."""
+    changes.follow(_progress, training, key=f"progress of {key}")
     if not training.over:
         st.progress(training.progress, text=f"Training small networks, {training.progress:.0%}")
         st.button("Stop", icon=":material/stop:", on_click=page_frame.refusing(training.stop))

@@ -6,15 +6,13 @@ import numpy as np
 import streamlit as st
 
 from app.results import cache, cards, run_choice
-from app.shared import page_frame, queueing
+from app.shared import changes, page_frame, queueing
 from app.views.home import scene as scenes
 from app.views.home.scene import Answer, Scene
 from lab.runs.folder import RUNNING
 
 ROW = 6
 """Neighbours that are shown of each answer."""
-LOOK_EVERY = 2.0
-"""Seconds between two looks at what is training."""
 AT_ONCE = 2
 """Trainings that have a line of their own."""
 
@@ -37,7 +35,7 @@ def home() -> None:
     else:
         st.info("Two runs on the same pictures that were trained differently are compared here once both have ended.")
     run_choice.doors()
-    st.fragment(page_frame.guarded(_training), run_every=LOOK_EVERY)()
+    st.fragment(page_frame.guarded(_training))()
 
 
 def _tell(found: Scene) -> None:
@@ -78,6 +76,7 @@ def _row(answer: Answer, item: int) -> str:
 
 def _training() -> None:
     """What is training now; when one has ended, the page is drawn anew with it."""
+    changes.follow(queueing.all_at_work_now, key="training now")
     known, waiting = run_choice.library().runs, queueing.queue().names
     runs = [run for run in known if run_choice.state_of(run) == RUNNING or run.name in waiting]
     before, st.session_state[_SEEN] = st.session_state.get(_SEEN, set()), {run.name for run in runs}

@@ -1,6 +1,8 @@
 """Map: a run's images in the plane; draw around some to list them, click one for its true neighbours."""
 
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,7 +14,7 @@ from app.components.gallery import CardSection, Query, gallery
 from app.components.scatter import MapPoints, scatter
 from app.results import cache, cards, run_choice, selection
 from app.results.cache import SplitView
-from app.shared import address, background, page_frame
+from app.shared import address, background, changes, page_frame
 from app.views.map import colouring, pair
 from app.views.map import scene as scenes
 from app.views.map.scene import Scene
@@ -23,10 +25,10 @@ from lab.core.results import SAME, UNKNOWN, labelled
 from lab.evaluation import filters
 from lab.maps.kept import Chart
 from lab.maps.of_run import BEHIND, LAID_OUT, MOST, NEAREST, OVER_TIME, Map
+from lab.runs import Run
 
 NAMES = {"pca": "PCA", "umap": "UMAP", "tsne": "t-SNE"}
 ON_A_PAGE = 48
-LOOK_EVERY = 1.0  # seconds between two looks at a map that is being drawn
 
 
 @page_frame.page(
@@ -96,7 +98,7 @@ def _map_of(view: SplitView, method: lab.maps.Method) -> tuple[Map, str]:
             except OSError as error:
                 progress = {"state": "failed", "sentence": explain(error)}
         if progress["state"] == "working":
-            st.fragment(page_frame.guarded(_wait), run_every=LOOK_EVERY)(chart)
+            st.fragment(page_frame.guarded(_wait))(chart)
         elif progress["state"] == "failed":
             page_frame.say_error(f"{NAMES[method]} could not be drawn, so PCA is shown. {progress['sentence']}")
             again = page_frame.guarded(chart.start)
@@ -104,7 +106,14 @@ def _map_of(view: SplitView, method: lab.maps.Method) -> tuple[Map, str]:
     return background.or_wait(scenes.pca(view.run.name, of, stamp)), "pca"
 
 
+def _stage(run: Path, split: str, method: lab.maps.Method) -> tuple[Any, ...]:
+    """Return how far the drawing of a map is."""
+    progress = Chart(Run(run), split, method).progress
+    return progress["state"], progress.get("done"), progress.get("total")
+
+
 def _wait(chart: Chart) -> None:
+    changes.follow(_stage, chart.run.path, chart.split, chart.method, key="map in the making")
     progress = chart.progress
     if progress["state"] != "working":
         st.rerun()  # it is there, or it failed

@@ -9,7 +9,7 @@ import streamlit as st
 
 import lab.runs
 from app.forms import knob_forms
-from app.shared import page_frame, queueing, settings
+from app.shared import changes, page_frame, queueing, settings
 from app.views.train import all_settings, questions
 from app.views.train.all_settings import Asked
 from app.views.train.questions import Begun
@@ -72,7 +72,7 @@ def _plan(begun: Begun, asked: Asked) -> None:
     _start(scene, asked, begun)
     if preflight := st.session_state.get("preflight"):
         busy = not preflight.done
-        st.fragment(page_frame.guarded(_follow_preflight), run_every=1.0 if busy else None)(scene.text, busy)
+        st.fragment(page_frame.guarded(_follow_preflight))(scene.text, busy)
     _as_text(scene)
 
 
@@ -120,8 +120,14 @@ def _as_text(scene: Scene) -> None:
         page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
 
 
+def _stage(preflight: preflight_process.Preflight) -> tuple[int, bool]:
+    return len(preflight.checks), preflight.done
+
+
 def _follow_preflight(text: str, was_busy: bool) -> None:
     preflight: preflight_process.Preflight = st.session_state["preflight"]
+    if was_busy:
+        changes.follow(_stage, preflight, key="check of the settings")
     if was_busy and preflight.done:
         st.rerun()
     if preflight.config != text:
@@ -138,10 +144,11 @@ def _follow_preflight(text: str, was_busy: bool) -> None:
 # --- the queue --------------------------------------------------------------------------------------------------------
 
 
-@st.fragment(run_every=2.0)
+@st.fragment
 @page_frame.guarded
 def _queue() -> None:
-    """What works and what waits, with its buttons; looks again every two seconds."""
+    """What works and what waits, with its buttons."""
+    changes.follow(queueing.all_at_work_now, key="queue")
     if knob_forms.FILLED in st.session_state:
         st.rerun()  # a button here, which draws no more than the queue, has filled the form
     queue = queueing.queue()

@@ -1,6 +1,6 @@
 """Watch: a run while it trains, or after: curves, similarities, pinned queries, and what went wrong."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from app.results.run_choice import (
     view,
     warn,
 )
-from app.shared import address, autoplay, charts, page_frame, queueing
+from app.shared import address, autoplay, changes, charts, page_frame, queueing
 from app.views.watch import curves
 from app.views.watch.curves import Scene
 from lab.core import machine
@@ -34,7 +34,6 @@ from lab.runs import Run
 from lab.runs.execute import check_at_hand
 from lab.runs.folder import ENDED, FAILED, FINISHED, QUEUED, RUNNING, is_run, working
 
-LOOK_EVERY = 2.0  # seconds between two looks at a run at work
 NONE_KEPT = "This run does not store them. For the next one, set “Validations stored to look at” on the Train page."
 STRIPS = 4  # evaluations in the film strip
 PARTS = ("Progress", "Similarities", "Decomposability", "Log")
@@ -44,14 +43,12 @@ PARTS = ("Progress", "Similarities", "Decomposability", "Log")
     "Watch", "Follow a run while it trains. Nothing here slows it down, and closing the tab does not stop it."
 )
 def watch() -> None:
+    changes.follow(_ordered, key="runs to watch")
     known = library()
     if not need_run("watched", known):
         say_what_next(broken=len(known.broken))
         return
-    active = [run.name for run in known.runs if state_of(run) == RUNNING]
-    waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
-    active += [name for name in waiting if name in known.names and name not in active]
-    ordered = [*active, *(name for name in known.names if name not in active)]
+    ordered = _ordered()
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
         part = page_frame.few("Show", PARTS, key="watched part", link="part")
@@ -61,9 +58,16 @@ def watch() -> None:
     names = tuple(known.names)
     address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
     address.leave("also", names)
-    going = _any_goes_on(known[name], part, names)
-    every = LOOK_EVERY if going else None
-    st.fragment(page_frame.guarded(_run), run_every=every)(str(known[name].path), part, names, going)
+    st.fragment(page_frame.guarded(_run))(known[name].path, part, names)
+
+
+def _ordered() -> tuple[str, ...]:
+    """Return the names of all runs: those at work first, then those that wait, then the others, newest first."""
+    known = library()
+    active = [run.name for run in known.runs if state_of(run) == RUNNING]
+    waiting = [*(run.name for run in queueing.elsewhere()), *queueing.queue().names]
+    active += [name for name in waiting if name in known.names and name not in active]
+    return *active, *(name for name in known.names if name not in active)
 
 
 def _goes_on(run: Run) -> bool:
@@ -71,21 +75,16 @@ def _goes_on(run: Run) -> bool:
     return working(run) or run.snapshot().under_way or run.name in queueing.queue().names
 
 
-def _any_goes_on(run: Run, part: str, names: Sequence[str]) -> bool:
-    """Whether one of the runs that are shown goes on."""
-    return any(_goes_on(one) for one in (run, *(curves.others(run, names) if part == PARTS[0] else ())))
-
-
-def _run(path: str, part: str, names: tuple[str, ...], went_on: bool) -> None:
-    if not is_run(Path(path)):
+def _run(path: Path, part: str, names: tuple[str, ...]) -> None:
+    if not is_run(path):
         st.rerun()  # it was moved away, which the page says
     run = Run(path)
+    beside = curves.others(run, names) if part == PARTS[0] else []
+    changes.follow(queueing.runs_now, path, *(one.path for one in beside), key="watched run")
     _head(run, run.status)
     findings.draw(run)
     draw: tuple[Callable[[Scene], None], ...] = (_progress, _similarities, _gap, _log)
     draw[PARTS.index(part)](Scene(run, journal(run.path), part, names))
-    if _any_goes_on(run, part, names) != went_on:
-        st.rerun()  # the last one ended, or one was chosen that goes on: draw the page anew, with another rhythm
     address.write()  # a click in here draws no more than this
 
 

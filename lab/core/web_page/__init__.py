@@ -1,4 +1,4 @@
-"""What a page that opens from a disk is made of: its modules as one script, and data that no name can break out of."""
+"""What a page that opens from a disk is made of: a template that is filled, and data that no name can break out of."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +16,6 @@ if TYPE_CHECKING:
 
 SIDE = 128
 """Longest side of a thumbnail, in pixels."""
-
-
-EXPORTED = re.compile(r"^export (?:async )?(?:const|function|class|default) (\w+|[\[{][\w, ]+)", re.MULTILINE)
-
-
-def joined(folder: Path, modules: Sequence[str]) -> str:
-    """All modules as one script, those that export something in scopes of their own. modules: their paths, in the order
-    in which one stands on the others."""
-    made = []
-    for name in modules:
-        text = (folder / f"{name}.js").read_text(encoding="utf-8")
-        text = re.sub(r'^import (\{[^}]+\}) from "[./\w]*?(\w+)\.js";', r"const \1 = \2_js;", text, flags=re.MULTILINE)
-        inside = re.sub("^export (default .+)?", "", text, flags=re.MULTILINE)
-        names = ", ".join(re.findall(r"\w+", " ".join(EXPORTED.findall(text))))
-        scope = f"const {Path(name).name}_js = (() => {{\n{inside}\nreturn {{ {names} }};\n}})();"
-        made.append(text if inside == text else scope)
-    return "\n".join(made)
 
 
 def as_data(value: Any) -> str:

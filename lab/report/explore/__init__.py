@@ -29,8 +29,6 @@ from lab.report.explore._packed import GRID, numbers_of, sheets
 from lab.runs.folder import Run
 
 HERE = Path(__file__).parent
-MODULES = ("store", "map", "panels", "explore")
-"""In the order in which one stands on the others."""
 
 MOST = 30 * MB
 """Bytes of one file, about: browsers open more, but slowly."""
@@ -84,7 +82,8 @@ def render(
 
 def _filled(about: dict[str, Any], held: str) -> str:
     """The page. held: what else it holds; without, it reads that from the files beside it."""
-    script, style = web_page.joined(HERE, MODULES), page.STYLE + (HERE / "explore.css").read_text(encoding="utf-8")
+    script = (HERE / "explore.js").read_text(encoding="utf-8")
+    style = page.STYLE + (HERE / "explore.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src {web_page.as_source(script)}; style-src {web_page.as_source(style)}; "
         f"worker-src blob:; base-uri 'none'; form-action 'none'; "

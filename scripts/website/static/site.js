@@ -13,13 +13,13 @@ async function woken(place) {
   let pictures;
   try {
     await Promise.all([(plotly ??= loaded("plotly.min.js")), loaded(`figures/${key}.js`)]);
-    pictures = JSON.parse(await unpackedText(await packed));
+    pictures = JSON.parse(await rankscopeLive.unpackedText(await packed));
   } catch {
     place.querySelector(".words").textContent = "The figure's file could not be read.";
     return;
   }
   const { knobs, sliders, form } = pictures, address = new URLSearchParams(location.search);
-  const { draw, set } = liveFigure(place, pictures, globalThis.Plotly, dark, (now) => {
+  const { draw, set } = rankscopeLive.liveFigure(place, pictures, globalThis.Plotly, dark, (now) => {
     const other = Object.entries(now).filter(([name, value]) => `${value}` !== `${knobs[name]}`);
     const words = new URLSearchParams({ figure: key, knobs: JSON.stringify(Object.fromEntries(other)) });
     clearTimeout(later); // browsers refuse an address that changes with every frame

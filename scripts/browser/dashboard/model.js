@@ -60,10 +60,10 @@ function plotlyOf(source) {
 }
 
 /** A figure drawn by lab/figures/live.js. The server hears of its knobs, and draws what the page does not know. */
-async function compute(root, model) {
+export async function compute(root, model) {
   const [code, library, form] = model.data.files;
   const [{ liveFigure, unpackedText }, plotly, packed] = await Promise.all([
-    once(code, (source) => new Function(`${source}\nreturn { liveFigure, unpackedText };`)()),
+    once(code, (source) => new Function(`${source}\nreturn rankscopeLive;`)()),
     once(library, plotlyOf),
     once(form, (text) => text),
   ]);
@@ -85,7 +85,8 @@ async function compute(root, model) {
   new ResizeObserver(live.draw).observe(root.querySelector(".knobs"));
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+/** What Streamlit calls to draw a control with `render`. */
+export const component = (render) => ({ data, parentElement, setTriggerValue }) => {
   const root = parentElement.querySelector(".drag"), known = models.get(root);
   const model = known ?? new Model(data.values);
   model.report = (what) => setTriggerValue("moved", what);
@@ -93,6 +94,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (known) return model.hear(data);
   model.count = model.told = data.heard;
   models.set(root, model);
-  if (data.files) compute(root, model);
-  else render({ model, el: root });
-}
+  render({ model, el: root });
+};

@@ -26,6 +26,7 @@ BROKEN = {
         "loss": {"name": "smooth_ap", "tau": 1e-4},
         "sampler": {"name": "m_per_class", "batch_size": 12, "per_class": 2},
     },
+    "temperature too wide": {"loss": {"name": "normalized_softmax", "temperature": 100.0}},
     "a batch that cannot teach": {"sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 4}},
 }
 

@@ -283,7 +283,8 @@ WAYS = {
         {"loss": hinge(0.2)},
     ),
     "two directions": Way(
-        ("collapsed",), ({"encoder.dim": 1}, {"encoder.dim": 2}, {"encoder.dim": 2, "loss": {"name": "contrastive"}}),
+        ("collapsed",), ({"encoder.dim": 2}, {"encoder.dim": 2, "loss": {"name": "contrastive"}},
+                        {"encoder.dim": 2, "loss": {"name": "nt_xent"}}),
         {"encoder.dim": 64},
     ),
 }  # fmt: skip

@@ -207,8 +207,8 @@ def no_positives(of: History) -> Found | None:
 
 SATISFIED, NEXT_TO_NOTHING = 0.1, 1e-3
 """Share of the first loss by which perfect embeddings would have to lower it: at least half for each loss of the
-catalogue on batches of 16 classes of 4. And what untrained embeddings have to be above it for losses of the catalogue,
-which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever the order."""
+catalogue on batches of 16 classes of 4. And what untrained embeddings, and all images at one point, have to be above it
+for losses of the catalogue, which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever the order."""
 
 
 STEEP = 0.5
@@ -265,10 +265,12 @@ def cannot_teach(of: History) -> Found | None:
             "All images of a batch are of one class, so nothing is pushed apart.",
             "Make the batch several times as large as sampler.per_class.",
         )
-    now, perfect = of.first("batch", "loss_now"), of.first("batch", "loss_perfect")
+    now, perfect, equal = (of.first("batch", f"loss_{name}") for name in ("now", "perfect", "equal"))
     if now is None or perfect is None:
         return None
-    if now - perfect > SATISFIED * abs(now) and not (of.loss_class and now - perfect < NEXT_TO_NOTHING):
+    worst = min(now, now if equal is None else equal)
+    tiny = of.loss_class is not None and worst - perfect < NEXT_TO_NOTHING
+    if now - perfect > SATISFIED * abs(now) and not tiny:
         return None
     return Found(
         f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, and untrained ones have {now:.3g}: "
@@ -327,7 +329,7 @@ def lengths_free(of: History) -> Found | None:
     )
 
 
-DEAD, WOKEN = 0.6, 0.5
+DEAD, WOKEN = 0.6, 0.75
 BEHIND = 0.3
 """Share of the positives behind a negative that get less than 1 % of the largest pull; the part of these that still
 gets none at a wider temperature; and share that is behind one: where nearly all is ranked right, the few that are not

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -412,30 +412,31 @@ def faults(run: lab.runs.Run) -> list[str]:
     return [one.name for one in verdict.diagnose(run) if not one.note]
 
 
-def rows(root: Path, data: str) -> Iterator[list[str]]:
-    """One row a way: how often the true cause was named first, named at all, and what stood there instead."""
-    for at, (name, way) in enumerate(WAYS.items()):
-        made = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
-        runs = [run for run in made if run.metrics("checkup")]  # a configuration may be refused, for so few classes
-        found = [faults(run) for run in runs]
-        first = sum(bool(one) and one[0] in way.expected for one in found)
-        named = sum(bool({*one} & {*way.expected}) for one in found)
-        instead = sorted({one[0] if one else "nothing" for one in found if not one or one[0] not in way.expected})
-        yield [name, f"{first} of {len(runs)}", f"{named} of {len(runs)}", ", ".join(instead)]
+def judged(root: Path, data: str, at: int, way: Way) -> tuple[int, int, list[str]]:
+    """Trials of a way on a set in which the true cause was named first, all trials, and what stood there instead."""
+    made = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
+    found = [faults(run) for run in made if run.metrics("checkup")]  # a set of few classes refuses some
+    firsts = [one[0] if one else "nothing" for one in found]
+    wrong = [first for first in firsts if first not in way.expected]
+    return len(firsts) - len(wrong), len(firsts), wrong
 
 
 def table(root: Path) -> str:
-    """What docs/verdict.md shows."""
-    parts = []
-    for data in SETS:
-        lines = [one for one in rows(root, data) if not one[1].endswith("of 0")]
-        if lines:
-            total = [sum(int(line[1].split()[at]) for line in lines) for at in (0, 2)]
-            head = ["broken by", "named first", "named", "first instead"]
-            parts.append(f"{data}: {total[0]} of {total[1]} named first\n\n{markdown_table(head, lines)}")
-    twins = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-twin-*"))]
-    whole = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-healthy-*"))]
-    for words, runs in (("healthy twins", twins), ("losses with their defaults", whole)):
+    """Return what docs/verdict.md shows: in how many trials the true cause was named first, by way and set."""
+    sets = [data for data in SETS if list(root.glob(f"{data}-*"))]
+    lines, totals = [], {data: [0, 0] for data in sets}
+    for at, (name, way) in enumerate(WAYS.items()):
+        line, instead = [name], []
+        for data in sets:
+            first, count, wrong = judged(root, data, at, way)
+            totals[data] = [totals[data][0] + first, totals[data][1] + count]
+            line.append(f"{first} of {count}")
+            instead += wrong
+        lines.append([*line, ", ".join(sorted({*instead}))])
+    lines.append(["**all**", *(f"**{first} of {count}**" for first, count in totals.values()), ""])
+    parts = [markdown_table(["broken by", *sets, "first instead"], lines)]
+    for words, pattern in (("Healthy twins", "twin"), ("Usual trainings", "healthy")):
+        runs = [lab.runs.Run(path) for path in sorted(root.glob(f"[!.]*-{pattern}-*"))]
         alarms = {run.name: found for run in runs if (found := faults(run))}
         parts.append(f"{words}: false alarms in {len(alarms)} of {len(runs)} {alarms or ''}")
     return "\n\n".join(parts)

@@ -1,6 +1,6 @@
 """A few trainings that are broken on purpose, and one that is not.
 
-`scripts/studies/verdict_trials.py` tries twelve ways.
+`scripts/studies/verdict_trials.py` tries 22 ways.
 """
 
 from __future__ import annotations

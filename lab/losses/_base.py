@@ -85,6 +85,8 @@ class Loss(HasKnobs, nn.Module):
     takes_zero_rows: a row of zeros has a value.
     without_chance: knobs with which no variant draws random numbers.
     with_self: variants in which a query is among the items that it ranks unless `include_self` says otherwise.
+    temperatures: knobs that make the loss steeper, each with the factor that makes it ten times as steep: 0.1 for a
+        temperature, 10 for the inverse of one. Only those on similarities, not those on ranks.
     """
 
     family: ClassVar[Family | None] = None
@@ -102,6 +104,7 @@ class Loss(HasKnobs, nn.Module):
     takes_zero_rows = True
     without_chance: ClassVar[Mapping[str, Any]] = {}
     with_self: ClassVar[tuple[str, ...]] = ()
+    temperatures: ClassVar[Mapping[str, float]] = {}
 
     @classmethod
     def sized(cls, num_classes: int, dim: int, **knobs: Any) -> Self:

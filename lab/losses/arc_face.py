@@ -24,6 +24,7 @@ class ArcFace(PmlClassLoss):
     """
 
     family = "classification"
+    temperatures = {"scale": 10}
     theirs = "ArcFaceLoss"
 
     margin: float = knob("Margin by which an image's own class must lead.", default=28.6, ge=0, le=90, unit="degrees")

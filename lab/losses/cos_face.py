@@ -23,6 +23,7 @@ class CosFace(PmlClassLoss):
     """
 
     family = "classification"
+    temperatures = {"scale": 10}
     theirs = "CosFaceLoss"
 
     margin: float = knob("Margin by which an image's own class must lead.", default=0.35, ge=0, le=1, unit="cosine")

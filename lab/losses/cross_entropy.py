@@ -30,6 +30,7 @@ class CrossEntropy(ClassLoss):
     """
 
     family = "classification"
+    temperatures = {"temperature": 0.1}
     cosine = False
     lengths_matter = True
 

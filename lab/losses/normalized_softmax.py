@@ -23,6 +23,7 @@ class NormalizedSoftmax(PmlClassLoss):
     """
 
     family = "classification"
+    temperatures = {"temperature": 0.1}
     theirs = "NormalizedSoftmaxLoss"
 
     temperature: float = knob("Temperature of the softmax.", default=0.05, gt=0, scale="log", unit="cosine")

@@ -24,6 +24,7 @@ class NTXent(PmlLoss):
     """
 
     family = "pair"
+    temperatures = {"temperature": 0.1}
 
     temperature: float = knob("Temperature of the softmax.", default=0.07, gt=0, scale="log", unit="cosine")
 

@@ -30,6 +30,7 @@ class ProxyAnchor(PmlClassLoss):
     """
 
     family = "proxy"
+    temperatures = {"alpha": 10}
     shares_add_up = False
     theirs = "ProxyAnchorLoss"
 

@@ -26,6 +26,7 @@ class ProxyNCA(PmlClassLoss):
     """
 
     family = "proxy"
+    temperatures = {"temperature": 0.1}
 
     temperature: float = knob(
         "Temperature of the softmax.",

@@ -71,6 +71,7 @@ class RecallAtK(RankingKnobs, Loss):
     """
 
     family = "ranking"
+    temperatures = {"tau2": 0.1}
     with_self = ("released",)
 
     k: tuple[int, ...] | None = knob(

@@ -35,6 +35,7 @@ class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     """
 
     family = "ranking"
+    temperatures = {"tau": 0.1}
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
     mean_of_queries = False
     with_self = ("paper", "released")

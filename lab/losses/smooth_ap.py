@@ -45,6 +45,7 @@ class SmoothAP(RankingKnobs, Loss):
     """
 
     family = "ranking"
+    temperatures = {"tau": 0.1}
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
     with_self = ("released",)
 

@@ -24,6 +24,7 @@ class SoftTriple(PmlClassLoss):
     """
 
     family = "proxy"
+    temperatures = {"la": 10}
     theirs = "SoftTripleLoss"
 
     centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1, le=1_000)

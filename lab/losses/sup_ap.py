@@ -77,6 +77,7 @@ class SupAP(HMinusKnobs, RankingKnobs, Loss):
     """
 
     family = "ranking"
+    temperatures = {"tau": 0.1}
     peak = Peak(3.6, tiles=0.75, besides=2 << 20)
     with_self = ("paper", "released")
 

@@ -38,7 +38,7 @@ class Facts:
     data: entry of `lab.data`. encoder: as the papers print it. dim: width of the embedding. size: side of the images,
     in pixels. weights: what training started from. images: that training saw. protocol: knobs that say which images are
     measured, and how. validated: whether anything but the test images could choose checkpoint and knobs.
-    None where a run was made elsewhere: nobody said how it was chosen.
+    None where a run was made elsewhere: nobody said how it was chosen. rate: the learning rate.
     """
 
     data: str
@@ -49,6 +49,7 @@ class Facts:
     images: int | None = None
     protocol: dict[str, Any] = field(default_factory=dict)
     validated: bool | None = True
+    rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class ReportLine:
     source: `own`, or paper and table of a published line. note: a remark on it, or what is wrong with runs.
     spread: column to the standard deviation over the trials of a paper that prints one. measured: a digest of the
     images that each run was measured on, "" where none was recorded. vectors: a checksum of each run's embeddings.
+    loss: its name alone, of an own line.
     """
 
     name: str
@@ -73,6 +75,7 @@ class ReportLine:
     spread: Mapping[str, float] = field(default_factory=dict)
     measured: tuple[str, ...] = ()
     vectors: tuple[str, ...] = ()
+    loss: str = ""
 
     @property
     def published(self) -> bool:
@@ -122,6 +125,7 @@ def of_run(run: Run, split: str) -> Facts:
         images=None if elsewhere else config.training.knobs.steps * config.sampler.values.get("batch_size", 0) or None,
         protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
         validated=None if config.imported else bool(run.metrics("validated")),
+        rate=None if elsewhere or config.imported else config.optimiser.values.get("lr"),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import lab.papers.tables
 import lab.verdict
 from lab.core.estimates import LEVEL, Estimate
-from lab.report import _facts, _fairness
+from lab.report import _facts, _fairness, _losses
 from lab.report._facts import ReportLine
 from lab.runs.config import flat
 from lab.runs.folder import Run
@@ -55,6 +55,8 @@ class Report:
             notes.append(f"Mean ± half of the {100 * LEVEL:g} % confidence interval (Student's t) over n seeds.")
         if alone := [line.name for line in measured if len(line.runs) == 1]:
             notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
+        if rate := _losses.one_rate(measured):
+            notes.append(rate)
         if any(line.spread for line in self.lines):
             notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
         papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
@@ -203,7 +205,8 @@ def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -
             source="own",
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.seed for run in mine if run.config.seed is not None),
-            note=" ".join(filter(None, (_faults(mine), _warnings(mine, split)))),
+            note=" ".join(filter(None, (_losses.remark(mine[0].config), _faults(mine), _warnings(mine, split)))),
+            loss=first["loss.name"],
             measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
             vectors=tuple(run.vectors_stamp(split) for run in mine),
         )

@@ -15,11 +15,13 @@ import torch
 
 from lab.core.records import Checkup, Record, Validated
 from lab.core.results import EmbeddingSet
+from lab.data.images import transforms
+from lab.data.images.loading import Loader
 from lab.evaluation.embedding import NothingEmbedded, embed
 from lab.training import signs
 
 if TYPE_CHECKING:
-    from lab.data.images.loading import LoadedBatch, Loader
+    from lab.data.images.loading import LoadedBatch
 
 
 class Checkups:
@@ -45,9 +47,10 @@ class Checkups:
         labels = torch.from_numpy(np.searchsorted(self.parts.classes, batch.labels.numpy())).to(embeddings.device)
         loss = self.parts.loss
         values: dict[str, Any] = signs.of_batch(embeddings.float().cpu().numpy(), labels.cpu().numpy())
-        values |= signs.out_of_reach(loss, embeddings, labels)
-        if step == 1:
-            values |= {f"loss_{name}": one for name, one in signs.of_loss(loss, embeddings, labels).items()}
+        with torch.random.fork_rng(devices=[]):  # a loss that draws numbers draws the same ones without check-ups
+            values |= signs.out_of_reach(loss, embeddings, labels)
+            if step == 1:
+                values |= {f"loss_{name}": one for name, one in signs.of_loss(loss, embeddings, labels).items()}
         return Checkup(step, "batch", signs.rounded(values | {"moved": self._moved}))
 
     def of_validation(self, validated: Validated) -> Generator[Record, None, None]:
@@ -58,12 +61,18 @@ class Checkups:
         if found is None or not self.on:
             return
         values = signs.of_validation(found.vectors, found.labels, found.items)
-        sample = self._training_images(signs.SAMPLE, whole=True)
         number = validated.step // self.validate_every
-        if sample is not None and (validated.step == self.steps or number & (number - 1) == 0):
-            seen = yield from embed(self.parts.encoder, sample[1], sample[0], what="training images")
-            values |= signs.seen_and_unseen((seen.vectors, seen.labels), (found.vectors, found.labels))
+        if validated.step == self.steps or number & (number - 1) == 0:
+            values |= yield from self._seen_and_unseen(found)
         yield Checkup(validated.step, "validation", signs.rounded(values))
+
+    def _seen_and_unseen(self, unseen: EmbeddingSet) -> Generator[Record, None, dict[str, float]]:
+        """Return how well training images rank beside those of validation, which are embedded already."""
+        sample = self._training_images(signs.SAMPLE, whole=True)
+        if sample is None:
+            return {}
+        seen = yield from embed(self.parts.encoder, sample[1], sample[0], what="training images")
+        return signs.seen_and_unseen((seen.vectors, seen.labels), (unseen.vectors, unseen.labels))
 
     def before(self, untrained: EmbeddingSet | None) -> Generator[Record, None, None]:
         """What the training starts from: its data, the encoder as it came and the pixels, on validation images.
@@ -85,11 +94,14 @@ class Checkups:
             if untrained is None:
                 untrained = yield from embed(self.parts.encoder, validator.loader, query, what="validation images")
             values = signs.of_validation(untrained.vectors, untrained.labels, untrained.items)
+            values |= yield from self._seen_and_unseen(untrained)
             yield Checkup(0, "untrained", signs.rounded(values))
-            seen = yield from embed(signs.Thumbnails(), validator.loader, query, what="pixels of validation images")
+            shrunk = _shrunk(validator.loader)
+            seen = yield from embed(signs.Thumbnails(), shrunk, query, what="pixels of validation images")
             values = signs.of_validation(seen.vectors, seen.labels, seen.items)
             if sample is not None:
-                trained = yield from embed(signs.Thumbnails(), sample[1], sample[0], what="pixels of training images")
+                shrunk = _shrunk(sample[1])
+                trained = yield from embed(signs.Thumbnails(), shrunk, sample[0], what="pixels of training images")
                 twice = signs.copies(seen.vectors, trained.vectors)
                 values |= {"copies": int(twice.sum()), "compared": len(trained), "training_images": int(counts.sum())}
             yield Checkup(0, "pixels", signs.rounded(values))
@@ -107,3 +119,15 @@ class Checkups:
         labels = loader.image_set.labels[items]
         spread = np.unique(np.linspace(0, len(items) - 1, most).astype(int))
         return items[signs.whole_classes(labels, most) if whole else spread], loader
+
+
+def _shrunk(loader: Any) -> Any:
+    """Return a loader of whole images at the size of thumbnails: a crop of two pictures may show the same part. One of
+    frozen features stays as it is."""
+    if not isinstance(loader, Loader):
+        return loader
+    zero, one = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+    side = signs.THUMBNAIL
+    other = copy.copy(loader)
+    other.transform = transforms.testing(side, zero, one, resize=side, squash=True)
+    return other

@@ -7,7 +7,7 @@ Of a batch as its loss sees it, and of at most `SAMPLE` validation images; milli
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from lab.core.results import labelled
+from lab.losses import Loss
+from lab.wrappers import CrossBatchMemory
 
 SAMPLE = 256
 """Validation images that are looked at, in whole classes: their similarities are a matrix of 0.3 MB."""
@@ -26,6 +28,10 @@ WEIGHTS = 1_000_000
 """Weights of the encoder that are copied to see how far a step moves them."""
 NEAREST = 10
 """k of the k-occurrence: in how many lists of 10 neighbours an image stands (Radovanovic et al., JMLR 2010)."""
+FLAT, WIDER = 0.6, (10, 1_000, 100_000)
+"""Share of the positives without a pull from which on wider temperatures are tried, and how much wider."""
+SHARPER = (0.1, 0.001)
+"""Parts of the temperature at which a loss is tried on the first batch."""
 THUMBNAIL = 16
 """Side in pixels at which images are compared as they are."""
 SAME_PICTURE = 0.9999
@@ -126,6 +132,7 @@ def of_batch(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     counts = np.unique(labels, return_counts=True)[1]
     lengths, rows = np.linalg.norm(vectors, axis=1), whole_classes(labels, SAMPLE)
     precision = average_precisions(vectors[rows], labels[rows])
+    spread_out = np.unique(np.linspace(0, len(labels) - 1, SAMPLE).astype(int))  # the classes may be of one image
     known = precision[~np.isnan(precision)]
     return {
         "images": len(labels),
@@ -134,50 +141,160 @@ def of_batch(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
         "length": float(lengths.mean()),
         "length_spread": float(lengths.std() / max(lengths.mean(), 1e-12)),
         **({"precision": float(known.mean())} if len(known) else {}),
-        **{name: value for name, value in geometry(vectors[rows]).items() if name != "hub"},
+        **{name: value for name, value in geometry(vectors[spread_out]).items() if name != "hub"},
     }
 
 
 def out_of_reach(loss: Callable, embeddings: Tensor, labels: Tensor) -> dict[str, float]:
-    """Share of the positives behind a negative that get no pull, of at most `ROWS` images, as Inspect's dead gradients
-    say; empty for a loss that does not see pairs, or where no positive stands behind a negative."""
-    from lab.inspect import dead_gradients, pair_gradients
+    """Return how many positives stand behind a negative and get no pull, of at most `ROWS` images.
 
+    out_of_reach: share of those positives without a pull, as Inspect's dead gradients tell it. behind: share of all
+    positives that stand behind a negative. Where `FLAT` get no pull, wider temperatures are tried on the same images;
+    woken: the smallest share without a pull among them. Empty for a loss that does not see pairs, or where no positive
+    stands behind a negative.
+    """
     if _numbers(loss) > SMALL:
         return {}
-    rows = torch.from_numpy(whole_classes(labels.cpu().numpy(), ROWS))
+    chosen = torch.from_numpy(whole_classes(labels.cpu().numpy(), ROWS))
+    rows, classes = embeddings.detach().cpu()[chosen], labels.cpu()[chosen]
+    found = _dead(copy.deepcopy(loss), rows, classes)
+    if not found or found["out_of_reach"] < FLAT:
+        return found
+    for times in WIDER:
+        for wider in with_other_temperatures(loss, times):
+            woken = _dead(wider, rows, classes).get("out_of_reach", 1.0)
+            found["woken"] = min(woken, found.get("woken", 1.0))
+    return found
+
+
+def _dead(loss: Callable, rows: Tensor, labels: Tensor) -> dict[str, float]:
+    from lab.inspect import dead_gradients, pair_gradients
+
     try:
-        found = dead_gradients(pair_gradients(copy.deepcopy(loss), embeddings.detach().cpu()[rows], labels.cpu()[rows]))
+        found = dead_gradients(pair_gradients(loss, rows, labels))
     except (ValueError, RuntimeError, NotImplementedError):
         return {}
     wrong = int((found.gaps > 0).sum())
     return {"out_of_reach": found.share, "behind": wrong / len(found.gaps)} if wrong else {}
 
 
-def of_loss(loss: Any, embeddings: Tensor, labels: Tensor) -> dict[str, float]:
-    """What a loss without large weights says of other embeddings of the same batch, tried on a copy.
+def with_other_temperatures(loss: Any, times: float) -> Iterator[torch.nn.Module]:
+    """Yield a copy of the loss for each of its temperatures, made this many times as wide.
 
-    perfect: every image exactly at its class. equal: all images at one point. scaled: these ones, twice as long.
-    now: these ones. Empty where the loss has weights of its own, which such embeddings would not fit.
+    The losses of the catalogue declare their temperatures. Of other modules those count that are numbers called `tau`
+    or `temperature`. The loss itself stays as it is.
     """
-    weights = sum(p.numel() for p in loss.parameters()) if isinstance(loss, torch.nn.Module) else 0
-    if weights or _numbers(loss) > SMALL:
+    for path, module in loss.named_modules() if isinstance(loss, torch.nn.Module) else ():
+        if isinstance(module, Loss):
+            for knob, factor in module.temperatures.items():
+                value = getattr(module, knob) * (times if factor < 1 else 1 / times)
+                try:
+                    other = type(module)(**{**dict(module.knobs), knob: value})
+                except ValueError:  # out of the knob's range
+                    continue
+                other.load_state_dict(module.state_dict())
+                yield _replaced(loss, path, other.to(_device(loss)).train(module.training))
+            continue
+        for knob in ("tau", "temperature"):
+            if isinstance(value := getattr(module, knob, None), float) and not _within_ours(loss, path):
+                changed = copy.deepcopy(loss)
+                setattr(changed.get_submodule(path), knob, value * times)
+                yield changed
+
+
+def _replaced(loss: torch.nn.Module, path: str, other: torch.nn.Module) -> torch.nn.Module:
+    """Return a copy of a loss with another module at this path."""
+    if not path:
+        return other
+    changed = copy.deepcopy(loss)
+    parent, _, name = path.rpartition(".")
+    setattr(changed.get_submodule(parent), name, other)
+    return changed
+
+
+def _within_ours(loss: torch.nn.Module, path: str) -> bool:
+    """Whether a module is a part of a loss of the catalogue, which declares what its temperatures are."""
+    parents = [path.rsplit(".", cut)[0] for cut in range(1, path.count(".") + 1)] + ([""] if path else [])
+    return any(isinstance(module := loss.get_submodule(one), Loss) and module.temperatures for one in parents)
+
+
+def _device(loss: torch.nn.Module) -> torch.device:
+    return next((one.device for one in loss.state_dict().values() if isinstance(one, Tensor)), torch.device("cpu"))
+
+
+def of_loss(loss: Any, embeddings: Tensor, labels: Tensor) -> dict[str, float]:
+    """Return what a loss without large weights says of other embeddings of the same batch, tried on copies.
+
+    now: of these embeddings; again: of the same, called once more. followed: each image as far as it can go in the
+    direction of its gradient. perfect: every image exactly at its class. equal: all images at one point. scaled: these
+    ones, twice as long. The last three are left out for a loss with weights of its own, which they would not fit.
+
+    range: by which share of its value the loss can fall, from now to perfect, or to followed where it has weights.
+    sharper: the same at a smaller temperature, where it is largest. Both are left out where embeddings may have any
+    length: the encoder then scales its similarities by itself.
+    """
+    loss = _without_memory(loss)
+    if _numbers(loss) > SMALL:
         return {}
     n, d = embeddings.shape
-    rows, length = embeddings.detach(), float(embeddings.detach().norm(dim=1).mean())
-    places = np.random.default_rng(0).normal(size=(int(labels.max()) + 1, d))
-    points = torch.from_numpy(_unit(places).astype(np.float32)).to(rows)[labels] * length
-    tried = {"now": rows, "perfect": points, "equal": points[:1].expand(n, d).contiguous(), "scaled": 2 * rows}
-    found = {}
+    rows = embeddings.detach()
+    tried: dict[str, Tensor | None] = {"now": rows, "again": rows, "followed": _followed(loss, rows, labels)}
+    points = None
+    if not (isinstance(loss, torch.nn.Module) and any(True for _ in loss.parameters())):
+        places = np.random.default_rng(0).normal(size=(int(labels.max()) + 1, d))
+        points = torch.from_numpy(_unit(places).astype(np.float32)).to(rows)[labels] * rows.norm(dim=1).mean()
+        tried |= {"perfect": points, "equal": points[:1].expand(n, d).contiguous(), "scaled": 2 * rows}
+    found: dict[str, float] = {}
     for name, one in tried.items():
-        try:
-            with torch.no_grad():
-                value = float(copy.deepcopy(loss)(one, labels))
-        except (ValueError, RuntimeError, IndexError):
-            continue
-        if np.isfinite(value):
+        if (value := _value(loss, one, labels)) is not None:
             found[name] = value
+    if getattr(loss, "lengths_matter", False):
+        return found
+    if (share := _range(loss, rows, points, labels)) is not None:
+        found["range"] = share
+    for times in SHARPER:
+        for sharper in with_other_temperatures(loss, times):
+            if (share := _range(sharper, rows, points, labels)) is not None:
+                found["sharper"] = max(share, found.get("sharper", share))
     return found
+
+
+def _without_memory(loss: Any) -> Any:
+    """Return the loss without the embeddings of other batches, which would not fit other ones of this batch."""
+    for path, module in loss.named_modules() if isinstance(loss, torch.nn.Module) else ():
+        if isinstance(module, CrossBatchMemory):
+            return _replaced(loss, path, module.loss)
+    return loss
+
+
+def _range(loss: Any, rows: Tensor, best: Tensor | None, labels: Tensor) -> float | None:
+    """Return by which share of its value a loss falls from these rows to the best ones, or to those that follow its
+    gradient where no best ones are given."""
+    now = _value(loss, rows, labels)
+    perfect = _value(loss, _followed(loss, rows, labels) if best is None else best, labels)
+    return None if now is None or perfect is None else (now - perfect) / max(abs(now), 1e-12)
+
+
+def _followed(loss: Any, rows: Tensor, labels: Tensor) -> Tensor | None:
+    """Return rows of the same lengths in the direction in which the loss falls; None where it has no gradient."""
+    try:
+        moved = rows.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(copy.deepcopy(loss)(moved, labels), moved)
+    except (ValueError, RuntimeError, IndexError):
+        return None
+    return -torch.nn.functional.normalize(slope, dim=1, eps=1e-30) * rows.norm(dim=1, keepdim=True)
+
+
+def _value(loss: Any, rows: Tensor | None, labels: Tensor) -> float | None:
+    """Return the value of a copy of the loss; None where it refuses, is not finite, or there are no rows."""
+    if rows is None:
+        return None
+    try:
+        with torch.no_grad():
+            value = float(copy.deepcopy(loss)(rows, labels))
+    except (ValueError, RuntimeError, IndexError):
+        return None
+    return value if np.isfinite(value) else None
 
 
 def moved_by(parameters: Sequence[Tensor], step: Callable[[], None]) -> float:
@@ -195,11 +312,10 @@ def moved_by(parameters: Sequence[Tensor], step: Callable[[], None]) -> float:
 
 
 class Thumbnails(torch.nn.Module):
-    """Images [n 3 h w] to their pixels at 16 x 16, less each image's own mean, at unit length [n 768]."""
+    """Images of 16 x 16 pixels [n 3 16 16] to rows of unit length [n 768], less each image's own mean."""
 
     def forward(self, images: Tensor) -> Tensor:
-        pooled = torch.nn.functional.adaptive_avg_pool2d(images, THUMBNAIL) if images.ndim == 4 else images
-        small = pooled.flatten(1)  # frozen features in the place of images stay as they are
+        small = images.flatten(1)  # frozen features in the place of images are rows already
         return torch.nn.functional.normalize(small - small.mean(1, keepdim=True), dim=1)
 
 

@@ -208,8 +208,54 @@ def no_positives(of: History) -> Found | None:
 
 SATISFIED, NEXT_TO_NOTHING = 0.1, 1e-3
 """Share of the first loss by which perfect embeddings would have to lower it: at least half for each loss of the
-catalogue on batches of 16 classes of 4. And what untrained embeddings have to be above it for losses of the catalogue,
-which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever the order."""
+catalogue on batches of 16 classes of 4. And what untrained embeddings, and all images at one point, have to be above it
+for losses of the catalogue, which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever the order."""
+
+
+STEEP = 0.5
+"""Share of its value by which a loss could fall at a smaller temperature: so much is left to learn in the batch."""
+
+
+@declared("temperature too wide", _batch("images"), "loss.tau")
+def temperature_too_wide(of: History) -> Found | None:
+    """The loss hardly tells right from wrong, and a smaller temperature would."""
+    now, sharper = of.first("batch", "loss_range"), of.first("batch", "loss_sharper")
+    if now is None or sharper is None or now >= SATISFIED or sharper < STEEP:
+        return None
+    knob, value, narrower = _temperature(of)
+    return Found(
+        f"Perfect embeddings of the first batch would lower the loss by {max(now, 0):.1%} of its value; with a smaller "
+        f"temperature it would be {sharper:.0%}. The loss hardly tells right from wrong.",
+        f"Make {knob} {'smaller' if narrower < 1 else 'larger'}{value}, tenfold at first.",
+        f"loss.{knob}" if of.knob("loss", knob) is not None else "loss",
+    )
+
+
+WRONG_WAY = 0.02
+"""Share of the untrained loss by which that of perfect embeddings is above it; rounding is 1e-7."""
+
+
+@declared("wrong sign or labels", _batch("images"), "loss")
+def wrong_sign(of: History) -> Found | None:
+    """The loss asks for something else than its labels."""
+    now, perfect, followed = (of.first("batch", f"loss_{name}") for name in ("now", "perfect", "followed"))
+    if now is None or perfect is None:
+        return None
+    least = WRONG_WAY * abs(now)
+    elsewhere = followed is not None and now - followed > max(SATISFIED * abs(now), 3 * (now - perfect))
+    if perfect - now <= least and not (elsewhere and now - perfect <= SATISFIED * abs(now)):
+        return None
+    if perfect - now > least:
+        sentence = f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, above the {now:.3g} of "
+        sentence += "untrained ones: training leads away from them."
+    else:
+        sentence = f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, like the {now:.3g} of "
+        sentence += f"untrained ones, but other embeddings would have {followed:.3g}: the loss follows other labels."
+    return Found(
+        sentence,
+        "Look at the sign of the loss, at similarity taken for distance, and whether labels are in the order of the "
+        "embeddings.",
+    )
 
 
 @declared("a batch that cannot teach", _batch("images"), "sampler.batch_size")
@@ -220,15 +266,39 @@ def cannot_teach(of: History) -> Found | None:
             "All images of a batch are of one class, so nothing is pushed apart.",
             "Make the batch several times as large as sampler.per_class.",
         )
-    now, perfect = of.first("batch", "loss_now"), of.first("batch", "loss_perfect")
+    now, perfect, equal = (of.first("batch", f"loss_{name}") for name in ("now", "perfect", "equal"))
     if now is None or perfect is None:
         return None
-    if now - perfect > SATISFIED * abs(now) and not (of.loss_class and now - perfect < NEXT_TO_NOTHING):
+    worst = min(now, now if equal is None else equal)
+    tiny = of.loss_class is not None and worst - perfect < NEXT_TO_NOTHING
+    if now - perfect > SATISFIED * abs(now) and not tiny:
         return None
     return Found(
         f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, and untrained ones have {now:.3g}: "
         "this batch can teach the loss next to nothing.",
-        "Make the batch larger than what the loss looks at (its k, its neighbours), and per_class what the loss wants.",
+        "Make the batch larger than what the loss looks at (its k, its neighbours), and per_class what the loss wants."
+        if of.loss_name
+        else "Look at what the loss does with the labels, at its temperature, and at the size of the batch.",
+        "" if of.loss_name else "loss",
+    )
+
+
+# --- steps that overwrite the weights: what is seen of later batches may come from these -----------------------------
+
+FAST = 0.1
+"""Median over weight matrices of |change of a step| / |weights|. 0.001 is usual (Karpathy, CS231n, "Ratio of
+weights:updates"); small networks take 0.03 in their first steps. From 0.1 on ten steps replace the weights."""
+
+
+@declared("rate too high", _curve("loss"), "optimiser.lr")
+def rate_too_high(of: History) -> Found | None:
+    """Steps overwrite the weights."""
+    moved = of.values("batch", "moved")
+    if len(moved) < 2 or (fastest := float(np.sort(moved)[-2])) < FAST:
+        return None
+    return Found(
+        f"A step changes the weights by {fastest:.0%} of their size, so that what was learnt is overwritten.",
+        "Lower the learning rate by a factor of 10; a change of 0.1 % to 1 % a step is usual.",
     )
 
 
@@ -260,6 +330,36 @@ def lengths_free(of: History) -> Found | None:
     )
 
 
+DEAD, WOKEN = 0.6, 0.75
+BEHIND = 0.3
+"""Share of the positives behind a negative that get less than 1 % of the largest pull; the part of these that still
+gets none at a wider temperature; and share that is behind one: where nearly all is ranked right, the few that are not
+say nothing of the temperature."""
+
+
+@declared("out of the temperature's reach", _batch("dead"), "loss.tau")
+def out_of_reach(of: History) -> Found | None:
+    """A surrogate of the step that is flat where the wrong pairs are: its temperature is too small.
+
+    Positives that a wider temperature does not wake are left alone on purpose: beyond a margin, or beyond the k of a
+    recall@k.
+    """
+    shares, behind, woken = (of.values("batch", name) for name in ("out_of_reach", "behind", "woken"))
+    if of.loss_class is not None and of.loss_class.family != "ranking":
+        return None  # a loss with a margin leaves pairs beyond it alone on purpose
+    if len(shares) < 2 or (share := float(np.median(shares))) < DEAD or float(np.median(behind)) < BEHIND:
+        return None
+    if not len(woken) or float(np.median(woken)) > WOKEN * share:
+        return None
+    knob, value, narrower = _temperature(of)
+    return Found(
+        f"{share:.0%} of the positives that stand behind a negative get next to no pull: the loss is flat where they "
+        "are.",
+        f"Make {knob} {'larger' if narrower < 1 else 'smaller'}{value}, tenfold at first.",
+        f"loss.{knob}" if of.knob("loss", knob) is not None else "loss",
+    )
+
+
 VANISHED = 1e-6
 """Norm of the gradient below which a step is lost: float32 adds 1e-7 of a weight at the least, and weights are some
 0.1. Adam divides by the norm, but adds 1e-8 to it first, for each weight."""
@@ -277,50 +377,11 @@ def no_gradient(of: History) -> Found | None:
     )
 
 
-DEAD = 0.6
-BEHIND = 0.3
-"""Share of the positives behind a negative that get less than 1 % of the largest pull, and share that is behind one:
-where nearly all is ranked right, the few that are not say nothing of the temperature."""
+# --- steps that change next to nothing --------------------------------------------------------------------------------
 
-
-@declared("out of the temperature's reach", _batch("dead"), "loss.tau")
-def out_of_reach(of: History) -> Found | None:
-    """A surrogate of the step that is flat where the wrong pairs are: its temperature is too small."""
-    shares, behind = of.values("batch", "out_of_reach"), of.values("batch", "behind")
-    if of.loss_class is not None and of.loss_class.family != "ranking":
-        return None  # a loss with a margin leaves pairs beyond it alone on purpose
-    if len(shares) < 2 or (share := float(np.median(shares))) < DEAD or float(np.median(behind)) < BEHIND:
-        return None
-    knob = next((name for name in ("tau", "tau1", "tau2", "margin") if of.knob("loss", name) is not None), "")
-    now = of.knob("loss", knob) if knob else None
-    return Found(
-        f"{share:.0%} of the positives that stand behind a negative get next to no pull: the loss is flat where they "
-        "are.",
-        f"Make the temperature wider{f' than {now:g}' if isinstance(now, float) else ''}, tenfold at first.",
-        f"loss.{knob}" if knob else "loss",
-    )
-
-
-# --- the rate --------------------------------------------------------------------------------------------------------
-
-FAST = 0.1
-"""Median over weight matrices of |change of a step| / |weights|. 0.001 is usual (Karpathy, CS231n, "Ratio of
-weights:updates"); small networks take 0.03 in their first steps. From 0.1 on ten steps replace the weights."""
 SLOW, STILL = 1e-4, 0.1
-"""The same: a tenth of what is usual, while validation is no better than at the beginning; before the first validation
-while the loss has changed by less than a tenth."""
-
-
-@declared("rate too high", _curve("loss"), "optimiser.lr")
-def rate_too_high(of: History) -> Found | None:
-    """Steps overwrite the weights."""
-    moved = of.values("batch", "moved")
-    if len(moved) < 2 or (fastest := float(np.sort(moved)[-2])) < FAST:
-        return None
-    return Found(
-        f"A step changes the weights by {fastest:.0%} of their size, so that what was learnt is overwritten.",
-        "Lower the learning rate by a factor of 10; a change of 0.1 % to 1 % a step is usual.",
-    )
+"""The same: a tenth of what is usual, while validation is no better than the first one, whose batch normalisation has
+settled; before the second validation while the loss has changed by less than a tenth."""
 
 
 @declared("rate too low", _curve("loss"), "optimiser.lr")
@@ -329,7 +390,7 @@ def rate_too_low(of: History) -> Found | None:
     moved = of.values("batch", "moved")
     if len(moved) < 3 or (fastest := float(moved.max())) >= SLOW:
         return None
-    gain = of.gain("untrained")
+    gain = of.gain("first")
     if gain is not None and gain.classes >= FEWEST:
         moves = gain.low > 0
     else:
@@ -344,8 +405,9 @@ def rate_too_low(of: History) -> Found | None:
 
 # --- the data --------------------------------------------------------------------------------------------------------
 
-COPIES = 0.02
-"""Share of the sampled validation images that are training images, too: beyond that scores of 0.01 are moved."""
+COPIES, ONCE = 0.02, 1
+"""Share of the validation images that are training images, too: beyond that scores of 0.01 are moved. A part of the
+training images is looked at, and so many copies are found in it. A single copy says little of the rest."""
 
 
 @declared("duplicates across splits", _check("leaks"), "data.corrections")
@@ -353,7 +415,9 @@ def duplicates(of: History) -> Found | None:
     """The same pictures in training and in validation."""
     found, compared, every = (of.last("pixels", name) for name in ("copies", "compared", "training_images"))
     sampled = len((of.checkups.get("pixels") or [{}])[-1].get("precisions") or ())
-    if not found or not sampled or not compared or found / sampled < COPIES:
+    if not found or not sampled or not compared or found <= ONCE:
+        return None
+    if found / sampled * max(1, (every or 0) / compared) < COPIES:
         return None
     rest = (
         "" if compared == every else f" {compared:.0f} of {every:.0f} training images were looked at: there are more."
@@ -365,19 +429,23 @@ def duplicates(of: History) -> Found | None:
     )
 
 
-NOISE = 0.75
+NOISE, TWICE = 0.75, 0.8
 """Mean average precision of training images over that of validation images, in lists of the same length. Healthy runs
-stay above 0.85 as far as 256 images tell; 30 % of wrong labels make half of all pairs wrong, and it falls to 0.6."""
+stay above 0.85 as far as 256 images tell; 30 % of wrong labels make half of all pairs wrong, and it falls to 0.6. The
+second counts where the encoder that was not trained yet tells the same: no training can be the cause then."""
 
 
 @declared("label noise", _check("labels"), "data.corrections")
 def label_noise(of: History) -> Found | None:
     """What is learnt ranks worse than what was never seen."""
-    gap = _gap(of)
-    if gap is None or gap[0] > NOISE * gap[1]:
+    gap, before = _gap(of), _gap(of, "untrained")
+    if gap is None:
         return None
-    if _classifies(of) and not ((gain := of.gain("untrained")) and gain.low > 0):
-        return None  # losses of classes begin by getting worse at those they train on
+    from_the_start = before is not None and before[0] < TWICE * before[1] and gap[0] < TWICE * gap[1]
+    gain = of.gain("untrained")
+    learns = not _classifies(of) or (gain is not None and gain.low > 0)  # losses of classes begin by getting worse
+    if not from_the_start and not (learns and gap[0] < NOISE * gap[1]):
+        return None
     return Found(
         f"Training images rank worse (average precision {gap[0]:.2f}) than images of validation ({gap[1]:.2f}), though "
         "they are what is learnt: many of their labels are probably wrong.",
@@ -550,12 +618,20 @@ def best_at_last(of: History) -> Found | None:
     )
 
 
+def _temperature(of: History) -> tuple[str, str, float]:
+    """Return the name of the loss's temperature, the words on its value, and the factor that makes it steeper."""
+    declared = getattr(of.loss_class, "temperatures", {})
+    knob, factor = next(iter(declared.items()), ("the temperature", 0.1))
+    value = of.knob("loss", knob)
+    return knob, f" than {value:g}" if isinstance(value, int | float) else "", factor
+
+
 def _classifies(of: History) -> bool:
     """Whether the loss compares images with weights of classes, and needs no positives; no, where it is unknown."""
     return of.loss_class is not None and not of.loss_class.needs_positives
 
 
-def _gap(of: History) -> tuple[float, float] | None:
+def _gap(of: History, about: str = "validation") -> tuple[float, float] | None:
     """Average precision of training and of validation images in lists of one length; None before it was measured."""
-    seen, unseen = of.last("validation", "seen"), of.last("validation", "unseen")
+    seen, unseen = of.last(about, "seen"), of.last(about, "unseen")
     return None if seen is None or unseen is None else (seen, unseen)

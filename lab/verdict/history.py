@@ -163,10 +163,12 @@ class History:
         return (equal - self.late_loss) / (equal - perfect)
 
     def gain(self, since: str) -> Difference | None:
-        """How much better the newest validation ranks than `untrained`, `pixels` or the `best` validation, on the same
-        sampled images; None where one is missing."""
+        """How much better the newest validation ranks than `untrained`, `pixels`, the `best` or the `first` validation,
+        on the same sampled images; None where one is missing, or where the first is the newest."""
         rows = [one for one in self.checkups.get("validation", ()) if one.get("precisions")]
-        start = rows if since == "best" else self.checkups.get(since, ())
+        if since == "first" and len(rows) < 2:
+            return None
+        start = rows if since in ("best", "first") else self.checkups.get(since, ())
         start = [one for one in start if one.get("precisions")]
         if not rows or not start:
             return None

@@ -13,7 +13,15 @@ from lab.papers.tables import TITLES
 from scripts.studies.catalogue import select
 from scripts.studies.study import SEEDS, Study
 from scripts.studies.sweep import read
-from scripts.studies.verdicts import TESTED, VERDICTS, Judged, chosen_by, judge, rates
+from scripts.studies.verdicts import BLIND, NOT_SEEN, POWER, SHOWS, TESTED, VERDICTS, Judged, chosen_by, judge, rates
+
+MEANINGS = (
+    f"*{SHOWS.capitalize()}*: the interval lies above zero, though the effect may be far smaller than published.",
+    f"*{NOT_SEEN['head'].capitalize()}*: the interval lies below every published number. A whole network on photos "
+    "may still show it.",
+    f"*{BLIND.capitalize()}*: an effect of the published size would be found in fewer than four of five repetitions.",
+)
+"""What the verdicts mean, in the words of docs/claims.md and of lesson 8."""
 
 
 def judgements(folder: Path | str, seeds: int = SEEDS) -> dict[str, Judged]:
@@ -53,27 +61,27 @@ def report(folder: Path | str, seeds: int = SEEDS) -> str:
     counts = Counter(one.verdict for one in found.values())
     told = ", ".join(f"{counts[verdict]} “{verdict}”" for verdict in VERDICTS if counts[verdict])
     hours = sum(trial.cpu for trial in made) / 3600
+    meanings = "\n".join(f"- {one}" for one in MEANINGS)
     parts = [
         f"""# Do the claims hold?
 
 <!-- written by `python -m scripts.studies report` -->
 
-Each figure shows what one paper reports and what its claims come to here, on emoji.
-A circle is a published difference of two scores; a bar is the difference here, with its 95 % interval.
-{len(made):,} short trainings stand behind it ({hours:.1f} processor hours), nearly all of a linear map on the frozen
-features of a pretrained network.
-All train, choose and test on one split; the {seeds} trainings of an arm differ in their weights and batches, and the
-interval is over both: another draw of these, and another draw of the test classes.
-Learning rates are a factor of three apart, and the best, chosen by the same score on other classes, has a worse one on
-either side.
-A study is run only where an effect of the published size would be found four times in five; where it would not, a grey
-bar shows how large an effect would have to be.
-"Refuted at this size" says that the interval lies below every published number: not that the paper is wrong, but that a
-small training does not show it.
-"Shows here" says that the interval lies above zero, though it may be far smaller than published.
-Rates, power and what is tried follow from other classes than those of the tests; but the studies are not blind: version
-0.2 had judged losses on the same emoji, seven trainings were measured while the code was tried, and `cam_repeller` got
-another start after other verdicts were known, because the first had no best rate within reach.
+Each figure shows what one paper reports and what its claims come to here, on emoji. A circle is a published difference
+of two scores; a bar is the difference here, with its 95 % interval over classes and trainings. Where nothing was tried,
+a grey bar says how large an effect would have to be.
+
+{meanings}
+
+{len(made):,} short trainings stand behind it ({hours:.1f} processor hours), nearly all of a linear head on the frozen
+features of a pretrained network. All train, choose and test on one split, {seeds} times an arm. Learning rates are a
+factor of three apart; the best, chosen by the same score on other classes, has a worse one on either side.
+
+Behind each name stands the smallest effect, in points, that a two-sided t test finds four times in five: as the pilot
+trainings promised, and as the {seeds} trainings reached. Rates, power and what is tried follow from other classes than
+those of the tests; but the studies are not blind: version 0.2 had judged losses on the same emoji, seven trainings were
+measured while the code was tried, and `cam_repeller` got another start after other verdicts were known, because the
+first had no best rate within reach.
 
 Of {len(found)} claims {told}."""
     ]
@@ -93,9 +101,15 @@ def _lines(found: dict[str, Judged]) -> str:
     """One line a verdict."""
     lines = []
     for verdict in VERDICTS:
-        those = [f"{one.study.says} (`{name}`)" for name, one in found.items() if one.verdict == verdict]
+        those = [_line(name, one) for name, one in found.items() if one.verdict == verdict]
         lines += [f"- **{verdict[0].upper()}{verdict[1:]}.** {' '.join(those)}"] if those else []
     return "\n".join(lines)
+
+
+def _line(name: str, judged: Judged) -> str:
+    """The sentence of a claim, with the effects that could be seen."""
+    sizes = [f"{size:.2f}" for size in (judged.visible, judged.reached) if size is not None]
+    return f"{judged.study.says} (`{name}`{', ' if sizes else ''}{' → '.join(sizes)})"
 
 
 def sections(folder: Path | str, seeds: int = SEEDS, only: Sequence[str] = ()) -> list[str]:
@@ -121,7 +135,9 @@ def _section(name: str, judged: Judged, trials: Sequence[Trial], seeds: int) -> 
     if judged.power is not None:
         lines.append(
             f"With {seeds} seeds and {TESTED[study.first.protocol]} test classes an effect of the mean published size "
-            f"is found in {100 * judged.power:.0f} % of all cases; one of {judged.visible:.2f} points in 80 %."
+            f"is found in {100 * judged.power:.0f} % of all cases; one of {judged.visible:.2f} points in "
+            f"{100 * POWER:.0f} %."
+            + (f" Such a one has {judged.reached:.2f} points by the trainings themselves." if judged.reached else "")
         )
     if judged.effect is not None:
         one = judged.effect

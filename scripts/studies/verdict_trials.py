@@ -1,11 +1,12 @@
-"""Twelve ways to break a training, each at three strengths beside healthy twins: does the verdict name the true cause?
+"""Ways to break a training, each at three strengths beside healthy ones: does the verdict name the true cause first?
 
-    python -m scripts.studies.verdict_trials trials/ --data emoji7 --seeds 0 1    # thresholds were set on these
-    python -m scripts.studies.verdict_trials trials/ --data letters --seeds 10 11 # and judged on these
-    python -m scripts.studies.verdict_trials trials/ --healthy                    # each loss, defaults, three sets
-    python -m scripts.studies.verdict_trials trials/ --table                      # the table of docs/verdict.md
+    python -m scripts.studies.verdict_trials trials/ --data emoji7 --seeds 20       # thresholds were set on these
+    python -m scripts.studies.verdict_trials trials/ --data letters --seeds 40 41   # and judged on these
+    python -m scripts.studies.verdict_trials trials/ --data symbols --seeds 42      # and these
+    python -m scripts.studies.verdict_trials trials/ --data symbols --healthy --seeds 50   # nothing is wrong with these
+    python -m scripts.studies.verdict_trials trials/ --table                        # the table of docs/verdict.md
 
-A trial is a run of some seconds; one that is there is not trained again, so a changed threshold is judged in a moment.
+A trial is a run of two seconds; one that is there is not trained again, so a changed threshold is judged in a moment.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from PIL import Image, ImageDraw
 
 import lab.data
 import lab.losses
@@ -49,7 +51,12 @@ SETS = {
     "emoji7": {"name": "emoji7", "test": 0.04, "validation": 0.06},
     "letters": {"name": "letters", "test": 0.04, "validation": 0.1},
     "digits": {"name": "digits", "gallery": "test"},
+    "symbols": {"name": "class_folders", "test": 0.04, "validation": 0.1},
 }
+SYMBOLS = (*range(0x2190, 0x2200), *range(0x2200, 0x2300, 3), *range(0x25A0, 0x2600, 2), *range(0x2600, 0x2670, 2))
+"""Code points of arrows, operators, shapes and signs that DejaVu Sans has."""
+PICTURES, SIDE = 12, 40
+"""Pictures of each symbol, and their side in pixels."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,48 @@ def scaled(weight: float) -> Callable:
     return weighted_softmax
 
 
+def other_way(loss: str, sign: float) -> Callable:
+    """A loss of the catalogue with a sign in front of it."""
+
+    def signed_loss(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return sign * lab.losses.create(loss)(rows, labels)
+
+    return signed_loss
+
+
+def other_labels(loss: str) -> Callable:
+    """A loss of the catalogue that is given the labels in another order than the embeddings."""
+
+    def displaced_loss(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        order = torch.from_numpy(np.random.default_rng(len(labels)).permutation(len(labels)))
+        return lab.losses.create(loss)(rows, labels[order])
+
+    return displaced_loss
+
+
+def hinge(margin: float) -> Callable:
+    """A triplet loss of cosines over all triplets."""
+
+    def hinge_of_triplets(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        cosines, same = rows @ rows.T, labels[:, None] == labels[None, :]
+        lacking = (margin + cosines[:, None, :] - cosines[:, :, None]).clamp_min(0)
+        positive = same & ~torch.eye(len(rows), dtype=torch.bool)
+        return lacking[positive[:, :, None] & ~same[:, None, :]].mean()
+
+    return hinge_of_triplets
+
+
+def of_a_logarithm(shift: float) -> Callable:
+    """The logarithm of a similarity that may be negative."""
+
+    def log_of_cosines(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        same = labels[:, None] == labels[None, :]
+        cosines = rows @ rows.T
+        return -(cosines[same] - shift).log().mean() + (cosines[~same] - shift).log().mean()
+
+    return log_of_cosines
+
+
 def with_copies(images: ImageSet, change: dict[str, Any]) -> ImageSet:
     """A share of the validation images of `images`, moved into training as further images of training classes."""
     return Spoilt(images, copied=change["copied"])
@@ -122,8 +171,11 @@ class Spoilt(ImageSet):
         return ImageRecords(keys=keys, labels=labels, class_names=base.class_names, splits=splits)
 
     @property
-    def pixels(self) -> np.ndarray:
-        return self.base.pixels[self._items]
+    def pixels(self) -> np.ndarray | None:
+        return None if self.base.pixels is None else self.base.pixels[self._items]
+
+    def load(self, i: int) -> Image.Image:
+        return self.base.load(int(self._items[i]))
 
 
 WAYS = {
@@ -181,12 +233,73 @@ WAYS = {
     "loss times almost nothing": Way(
         ("no gradient",), tuple({"loss": scaled(w)} for w in (1e-7, 1e-8, 1e-10)), {"loss": scaled(1.0)},
     ),
+    "too wide, rankings": Way(
+        ("temperature too wide",),
+        ({"loss": {"name": "smooth_ap", "tau": 2.0}}, {"loss": {"name": "recall_at_k", "tau2": 5.0}},
+         {"loss": {"name": "smooth_ap", "tau": 50.0}}),
+    ),
+    "too wide, softmax": Way(
+        ("temperature too wide",),
+        ({"loss": {"name": "nt_xent", "temperature": 10.0}},
+         {"loss": {"name": "normalized_softmax", "temperature": 10.0}},
+         {"loss": {"name": "normalized_softmax", "temperature": 100.0}}),
+        {"loss": {"name": "normalized_softmax"}},
+    ),
+    "too narrow, other losses": Way(
+        ("out of the temperature's reach",),
+        ({"loss": {"name": "sup_ap", "tau": 1e-6, "delta": 1e6}}, {"loss": {"name": "recall_at_k", "tau2": 1e-6}},
+         {"loss": {"name": "recall_at_k", "tau2": 1e-8}}),
+        {"loss": {"name": "recall_at_k"}},
+    ),
+    "wrong sign": Way(
+        ("wrong sign or labels",),
+        ({"loss": other_way("smooth_ap", -1)}, {"loss": other_way("contrastive", -1)},
+         {"loss": dot_products(-0.1, True)}),
+        {"loss": other_way("contrastive", 1)},
+    ),
+    "labels in another order": Way(
+        ("wrong sign or labels",),
+        tuple({"loss": other_labels(name)} for name in ("nt_xent", "contrastive", "smooth_ap")),
+    ),
+    "shuffled labels, softmax": Way(
+        ("label noise",),
+        ({"data.label_noise": 0.4, "loss": {"name": "normalized_softmax"}, "sampler.short_classes": "leave_out"},
+         {"data.label_noise": 0.5, "loss": {"name": "proxy_nca"}, "sampler.short_classes": "leave_out"},
+         {"data.label_noise": 0.6, "loss": {"name": "normalized_softmax"},
+          "sampler": {"name": "uniform", "batch_size": 64}}),
+        {"loss": {"name": "proxy_nca"}},
+    ),
+    "rate times 1,000": Way(
+        ("rate too high", "not a number"),
+        ({"optimiser.lr": 1.0, "loss": {"name": "recall_at_k"}}, {"optimiser.lr": 3.0, "loss": {"name": "smooth_ap"}},
+         {"optimiser": {"name": "sgd", "lr": 10.0}, "loss": {"name": "normalized_softmax"}}),
+        {"optimiser": {"name": "sgd", "lr": 0.01}, "loss": {"name": "normalized_softmax"}},
+    ),
+    "steps held back": Way(
+        ("rate too low",),
+        ({"schedule": {"name": "cosine", "warmup": 100000}},
+         {"optimiser": {"name": "sgd", "lr": 0.1}, "training.clip": 1e-8},
+         {"optimiser": {"name": "sgd", "lr": 1e-6}, "loss": {"name": "contrastive"}}),
+    ),
+    "logarithm of a negative": Way(
+        ("not a number",), tuple({"loss": of_a_logarithm(shift)} for shift in (0.1, 0.5, 0.99)),
+        {"loss": hinge(0.2)},
+    ),
+    "two directions": Way(
+        ("collapsed",), ({"encoder.dim": 2}, {"encoder.dim": 2, "loss": {"name": "contrastive"}},
+                        {"encoder.dim": 2, "loss": {"name": "nt_xent"}}),
+        {"encoder.dim": 64},
+    ),
 }  # fmt: skip
 
 
-def config_of(data: str, seed: int, change: dict[str, Any]) -> tuple[lab.runs.RunConfig, Custom | None]:
+def config_of(root: Path, data: str, seed: int, change: dict[str, Any]) -> tuple[lab.runs.RunConfig, Custom | None]:
     """The base training with a change of it; callables become losses of somebody's own."""
     sections = {name: dict(values) for name, values in BASE.items()} | {"data": dict(SETS[data])}
+    if data == "symbols":
+        sections["data"]["root"] = str(symbols(root))
+    elif data != "digits":
+        sections["data"]["split_seed"] = seed  # other classes are validated with each seed
     sections["training"]["seed"] = seed
     sections["data"] |= {"noise_seed": seed, "shot_seed": seed}
     custom = None
@@ -208,11 +321,11 @@ def trial(root: Path, name: str, data: str, seed: int, change: dict[str, Any], s
     """Train one, unless it is there; one that stops by itself is what it is."""
     if (root / name / "config.yaml").exists():
         return lab.runs.Run(root / name)
-    config, custom = config_of(data, seed, change)
+    config, custom = config_of(root, data, seed, change)
     run = lab.runs.create(config, root, name)
     if spoil is not None:
         images = spoil(config.data.create(), change)
-        run.dataset = lambda: images  # type: ignore[method-assign]
+        run.dataset = lambda **_: images  # type: ignore[method-assign]
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -238,44 +351,92 @@ def broken(root: Path, data: str, seeds: list[int]) -> None:
                 trial(root, f"{data}-{seed}-{at}-{strength}", data, seed, change, way.spoil)
 
 
-def healthy(root: Path) -> None:
-    """Every loss of the catalogue with its defaults on the three bundled sets."""
+HEALTHY: dict[str, dict[str, Any]] = {
+    **{f"loss {name}": {"loss": {"name": name}} for name in lab.losses.names()},
+    "loss class_anchor_margin": {"loss": {"name": "class_anchor_margin", "init": "random"}},
+    "recall_at_k with SiMix": {"loss": {"name": "recall_at_k", "simix": True}},
+    "recall_at_k of 1 and 2": {"loss": {"name": "recall_at_k", "k": [1, 2]}},
+    "recall_at_k, batches of 128": {"loss": {"name": "recall_at_k"}, "sampler.batch_size": 128},
+    "two images a class": {"sampler.per_class": 2},
+    "eight images a class": {"sampler.per_class": 8, "sampler.short_classes": "repeat"},
+    "uniform batches": {"loss": {"name": "normalized_softmax"}, "sampler": {"name": "uniform", "batch_size": 64}},
+    "sgd": {"optimiser": {"name": "sgd", "lr": 0.1}},
+    "rate of 0.001": {"optimiser.lr": 0.001},
+    "wide embeddings": {"encoder.dim": 128},
+    "evaluated larger": {"testing": {"size": 32, "resize": 40}},
+    "evaluated by a crop": {"testing": {"size": 24, "resize": 40}},
+    "small crops": {"augmentation.scale_low": 0.16},
+    "more steps": {"training.steps": 150},
+    "clipped": {"training.clip": 1.0},
+    "few wrong labels": {"data.label_noise": 0.05, "sampler.short_classes": "leave_out"},
+    "a memory": {"loss": {"name": "contrastive"}, "wrappers": [{"name": "cross_batch_memory"}]},
+    "own softmax": {"loss": dot_products(0.1, unit=True)},
+    "own hinge": {"loss": hinge(0.1)},
+}
+"""Trainings in which nothing is wrong: each loss with its defaults, and usual choices besides."""
+
+
+def healthy(root: Path, data: str, seeds: list[int]) -> None:
+    """Every training of `HEALTHY` on one set."""
     torch.set_num_threads(1)
-    for data in SETS:
-        for loss in lab.losses.names():
-            free = lab.losses.get(loss).lengths_matter
-            change = {"loss": {"name": loss}, "encoder.normalise": not free}
-            change |= {"sampler.batch_size": 32} if data == "digits" else {}
-            trial(root, f"{data}-healthy-{loss}", data, 0, change)
+    for seed in seeds:
+        for at, (_, change) in enumerate(HEALTHY.items()):
+            name = change.get("loss", {}).get("name") if isinstance(change.get("loss", {}), dict) else None
+            free = bool(name) and lab.losses.get(name).lengths_matter
+            trial(root, f"{data}-{seed}-healthy-{at}", data, seed, {"encoder.normalise": not free, **change})
+
+
+def symbols(root: Path) -> Path:
+    """Draw the pictures of `SYMBOLS` as folders of classes, unless they are there: turned, tinted and shifted."""
+    folder = root / ".symbols"
+    if folder.is_dir():
+        return folder
+    from lab.data.letters import _font
+
+    font, random = _font("DejaVuSans"), np.random.default_rng(7)
+    for code in SYMBOLS:
+        inside = folder / f"{code:04x}"
+        inside.mkdir(parents=True)
+        for at in range(PICTURES):
+            dark, light = (tuple(random.integers(*ends, 3).tolist()) for ends in ((0, 110), (150, 256)))
+            picture = Image.new("RGB", (64, 64), light)
+            place = tuple((32 + random.integers(-6, 7, 2)).tolist())
+            ImageDraw.Draw(picture).text(place, chr(code), font=font, fill=dark, anchor="mm")
+            angle = float(random.uniform(-25, 25))
+            turned = picture.rotate(angle, resample=Image.Resampling.BILINEAR, fillcolor=light)
+            turned.resize((SIDE, SIDE)).save(inside / f"{at}.png")
+    return folder
 
 
 def faults(run: lab.runs.Run) -> list[str]:
     return [one.name for one in verdict.diagnose(run) if not one.note]
 
 
-def rows(root: Path, data: str) -> Iterator[list[str]]:
-    """One row a way: how often the true cause was named first, named at all, and what stood there instead."""
-    for at, (name, way) in enumerate(WAYS.items()):
-        runs = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
-        found = [faults(run) for run in runs]
-        first = sum(bool(one) and one[0] in way.expected for one in found)
-        named = sum(bool({*one} & {*way.expected}) for one in found)
-        instead = sorted({one[0] if one else "nothing" for one in found if not one or one[0] not in way.expected})
-        yield [name, f"{first} of {len(runs)}", f"{named} of {len(runs)}", ", ".join(instead)]
+def judged(root: Path, data: str, at: int, way: Way) -> tuple[int, int, list[str]]:
+    """Trials of a way on a set in which the true cause was named first, all trials, and what stood there instead."""
+    made = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
+    found = [faults(run) for run in made if run.metrics("checkup")]  # a set of few classes refuses some
+    firsts = [one[0] if one else "nothing" for one in found]
+    wrong = [first for first in firsts if first not in way.expected]
+    return len(firsts) - len(wrong), len(firsts), wrong
 
 
 def table(root: Path) -> str:
-    """What docs/verdict.md shows."""
-    parts = []
-    for data in SETS:
-        lines = [one for one in rows(root, data) if not one[1].endswith("of 0")]
-        if lines:
-            total = [sum(int(line[1].split()[at]) for line in lines) for at in (0, 2)]
-            head = ["broken by", "named first", "named", "first instead"]
-            parts.append(f"{data}: {total[0]} of {total[1]} named first\n\n{markdown_table(head, lines)}")
-    twins = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-twin-*"))]
-    whole = [lab.runs.Run(path) for path in sorted(root.glob("[!.]*-healthy-*"))]
-    for words, runs in (("healthy twins", twins), ("losses with their defaults", whole)):
+    """Return what docs/verdict.md shows: in how many trials the true cause was named first, by way and set."""
+    sets = [data for data in SETS if list(root.glob(f"{data}-*"))]
+    lines, totals = [], {data: [0, 0] for data in sets}
+    for at, (name, way) in enumerate(WAYS.items()):
+        line, instead = [name], []
+        for data in sets:
+            first, count, wrong = judged(root, data, at, way)
+            totals[data] = [totals[data][0] + first, totals[data][1] + count]
+            line.append(f"{first} of {count}")
+            instead += wrong
+        lines.append([*line, ", ".join(sorted({*instead}))])
+    lines.append(["**all**", *(f"**{first} of {count}**" for first, count in totals.values()), ""])
+    parts = [markdown_table(["broken by", *sets, "first instead"], lines)]
+    for words, pattern in (("Healthy twins", "twin"), ("Usual trainings", "healthy")):
+        runs = [lab.runs.Run(path) for path in sorted(root.glob(f"[!.]*-{pattern}-*"))]
         alarms = {run.name: found for run in runs if (found := faults(run))}
         parts.append(f"{words}: false alarms in {len(alarms)} of {len(runs)} {alarms or ''}")
     return "\n\n".join(parts)
@@ -289,10 +450,10 @@ def main() -> None:
     parser.add_argument("--healthy", action="store_true")
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    if given.data:
+    if given.data and not given.healthy:
         broken(given.root, given.data, given.seeds)
     if given.healthy:
-        healthy(given.root)
+        healthy(given.root, given.data, given.seeds)
     if given.table:
         print(table(given.root))
 

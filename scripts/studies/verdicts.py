@@ -12,13 +12,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lab.core.estimates import LEVEL
 from lab.figures.measured import Trial, unpacked
 from lab.inference.crossed import Effect, Spread, effect, spread
-from scripts.studies.study import PILOTS, SEEDS, Arm, Study
+from scripts.studies.study import PILOTS, SEEDS, Arm, Study, Tier
 
-SHOWS, REFUTED, UNDECIDED = "shows here", "refuted at this size", "cannot be told"
+SHOWS, UNDECIDED = "shows here", "cannot be told"
+NOT_SEEN: dict[Tier, str] = {
+    "head": "not seen in a linear head, one split",
+    "cnn": "not seen in a small network, one split",
+}
+"""Of an interval below every published number, by what was trained."""
 BLIND, NOT_RUN = "not tried: too little power", "not run yet"
-VERDICTS = (SHOWS, REFUTED, UNDECIDED, BLIND, NOT_RUN)
+VERDICTS = (SHOWS, *NOT_SEEN.values(), UNDECIDED, BLIND, NOT_RUN)
 
 TESTED = {"unseen": 507, "few": 33, "seen": 240}
 """Classes that a training of each protocol is judged on."""
@@ -71,13 +77,15 @@ class Judged:
     """A study with all that is known of it; numbers are in points.
 
     power: how often an effect as large as the mean published one is found; None before the pilots. visible: the
-    smallest effect that is found four times in five. holm: `effect.p` among all studies that were run.
+    smallest effect that is found four times in five, as the pilots promise. reached: the same as the judged trainings
+    have it, None where there are none. holm: `effect.p` among all studies that were run.
     """
 
     study: Study
     verdict: str
     power: float | None = None
     visible: float | None = None
+    reached: float | None = None
     effect: Effect | None = None
     holm: float | None = None
 
@@ -128,20 +136,48 @@ def _kind(study: Study) -> tuple[str, str]:
 
 
 def _judged(study: Study, own: Spread | None, trials: Sequence[Trial], seeds: int) -> Judged:
-    from scipy.special import ndtr
-
     if own is None:
         return Judged(study, NOT_RUN)
-    error = own.error(seeds, TESTED[study.first.protocol])
-    power, visible = float(ndtr(abs(study.expected) / error - 1.96)), 2.8 * error
+    classes = TESTED[study.first.protocol]
+    power, visible = power_of(study.expected, own, seeds, classes), smallest(own, seeds, classes)
     if power < POWER:
         return Judged(study, BLIND, power, visible)
     cells = differences(study, trials, range(seeds))
     if cells is None:
         return Judged(study, NOT_RUN, power, visible)
     found, least = effect(cells), min(gain.points for gain in study.published)
-    verdict = SHOWS if found.low > 0 else REFUTED if found.high < least else UNDECIDED
-    return Judged(study, verdict, power, visible, found)
+    not_seen = NOT_SEEN[study.first.tier]
+    verdict = SHOWS if found.low > 0 else not_seen if found.high < least else UNDECIDED
+    return Judged(study, verdict, power, visible, smallest(spread(cells), *cells.shape), found)
+
+
+def power_of(size: float, own: Spread, seeds: int, classes: int) -> float:
+    """How often a two-sided t test at the level of the intervals finds an effect of this size."""
+    from scipy.special import nctdtr
+
+    freedom, bound = _test(own, seeds, classes)
+    if own.error(seeds, classes) == 0:  # every training found the same
+        return 1.0
+    return float(1 - nctdtr(freedom, abs(size) / own.error(seeds, classes), bound))
+
+
+def smallest(own: Spread, seeds: int, classes: int) -> float:
+    """The effect that the same test finds as often as `POWER` says."""
+    from scipy.special import nctdtrinc
+
+    freedom, bound = _test(own, seeds, classes)
+    return float(nctdtrinc(freedom, 1 - POWER, bound)) * own.error(seeds, classes)
+
+
+def _test(own: Spread, seeds: int, classes: int) -> tuple[float, float]:
+    """Satterthwaite's degrees of freedom of the mean, from the expected mean squares, and Student's t at them."""
+    from scipy.special import stdtrit
+
+    by_seed, by_class = own.rest + classes * own.seeds, own.rest + seeds * own.classes
+    squares = (by_seed, seeds - 1), (by_class, classes - 1), (own.rest, (seeds - 1) * (classes - 1))
+    spread_out = sum(square**2 / count for square, count in squares)
+    freedom = (by_seed + by_class - own.rest) ** 2 / spread_out if spread_out else seeds - 1
+    return freedom, float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def holm(chances: Sequence[float]) -> list[float]:

@@ -14,7 +14,7 @@ from lab.figures import measured as trials
 from scripts.studies.report import sections
 from scripts.studies.sweep import RESULTS
 
-COLOURS = {"shows here": style.SKY, "refuted at this size": style.VERMILLION}
+COLOURS = {"shows here": style.SKY, "not seen in a linear head, one split": style.VERMILLION}
 ENDS, TICKS = (-5.0, 85.0), (-4, 0, 4, 16, 64)
 """Points of the plot's two edges, and where it says how many; most gains are small, so it shows their roots."""
 

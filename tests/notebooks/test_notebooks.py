@@ -149,11 +149,18 @@ def test_stored_figures_say_what_they_say_today(path):
 def test_the_count_of_claims_is_that_of_the_report():
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     counts = re.search(
-        r"Of (\d+) claims (\d+) “shows here”, (\d+) “refuted at this size”, (\d+) “not tried", page
+        r"Of (\d+) claims (\d+) “shows here”, (\d+) “not seen in a linear head, one split”, (\d+) “not tried", page
     ).groups()
     slides = [cell.metadata.get("slide", "") for cell in read(LESSONS[7]).cells]
     (slide,) = [one for one in slides if "claims tried here" in one]
     assert re.findall(r"\d+", slide) == [*counts]
+
+
+def test_the_lesson_says_what_verdicts_mean_in_the_words_of_the_report():
+    page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    (cell,) = [one.source for one in read(LESSONS[7]).cells if "What the verdicts mean" in one.source]
+    meanings = re.findall(r"(?m)^> (- \*.*)$", cell)
+    assert len(meanings) == 3 and all(one in page for one in meanings)
 
 
 @pytest.fixture(scope="module")

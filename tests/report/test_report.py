@@ -217,3 +217,20 @@ def test_what_is_special_about_a_published_row_is_told(make, tmp_path):
     )
     notes = lab.report.report([run], published=True).notes
     assert "ProxyNCA++ [RS@k, table 2, quoted]: ROADMAP, table 4, prints r@10 92.0 for this row." in notes
+
+
+def test_what_differs_from_a_loss_of_that_name_stands_beside_its_line(make):
+    runs = [make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("proxy_nca", "multi_similarity")]
+    notes = lab.report.report(runs).notes
+    only(notes, "proxy_nca: ProxyNCA++, at temperature 0.111; pytorch-metric-learning's")
+    only(notes, "multi_similarity: with its miner;")
+    usual = make("usual", {"r@1": 0.6}, loss={"name": "proxy_nca", "temperature": 1.0})
+    assert not [note for note in lab.report.report([usual]).notes if "ProxyNCA++" in note]
+
+
+def test_one_rate_for_several_losses_is_said(make):
+    runs = [make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("contrastive", "triplet_margin")]
+    only(lab.report.report(runs).notes, "One learning rate for all losses, 0.001:")
+    other = make("other", {"r@1": 0.6}, loss={"name": "smooth_ap"}, optimiser={"name": "adamw", "lr": 0.01})
+    for found in (lab.report.report(runs[:1]), lab.report.report([*runs, other])):
+        assert not [note for note in found.notes if "One learning rate" in note]

@@ -19,7 +19,7 @@ from lab.core import arrays
 from lab.data import Split
 from lab.figures import measured as trials
 from lab.figures.measured import Trial, packed, unpacked
-from lab.inference.crossed import effect, spread
+from lab.inference.crossed import Spread, effect, spread
 from lab.papers import tables
 from lab.runs.config import merged
 from scripts.studies import data, sweep, train, verdicts
@@ -28,7 +28,7 @@ from scripts.studies.catalogue import select, studies
 from scripts.studies.report import effects, judgements, report
 from scripts.studies.study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
 from scripts.studies.sweep import RESULTS
-from scripts.studies.verdicts import BLIND, NOT_RUN, REFUTED, SHOWS, UNDECIDED, holm, judge, rate, rates
+from scripts.studies.verdicts import BLIND, NOT_RUN, NOT_SEEN, SHOWS, UNDECIDED, holm, judge, rate, rates
 
 ROOT = Path(__file__).parents[2]
 WIDTH, SMALL = 16, {"batch_size": 16}
@@ -291,6 +291,18 @@ def test_variances_are_found_again():
     assert found.error(16, 400) == pytest.approx(math.sqrt(found.seeds / 16 + found.classes / 400 + found.rest / 6400))
 
 
+def test_the_stated_power_is_that_of_the_test_that_is_used():
+    own, random, count = Spread(seeds=0.3, classes=2.0, rest=4.0), np.random.default_rng(0), 1500
+    seeds, classes = 6, 40
+    size, found = verdicts.smallest(own, seeds, classes), 0
+    assert verdicts.power_of(size, own, seeds, classes) == pytest.approx(verdicts.POWER, abs=1e-3)
+    for _ in range(count):
+        cells = size + math.sqrt(own.seeds) * random.normal(size=(seeds, 1))
+        cells = cells + math.sqrt(own.classes) * random.normal(size=(1, classes))
+        found += effect(cells + math.sqrt(own.rest) * random.normal(size=(seeds, classes))).low > 0
+    assert found / count == pytest.approx(verdicts.POWER, abs=0.03)
+
+
 def test_numbers_survive_their_packing():
     scores = np.array([0, 0.33333, 1, 2.5])
     assert unpacked(packed(scores)) == pytest.approx(scores, abs=1e-4)
@@ -299,7 +311,8 @@ def test_numbers_survive_their_packing():
 @pytest.mark.parametrize(
     ("gain", "published", "verdict"),
     [
-        (4.0, [3.0, 5.0], SHOWS), (0.0, [3.0], REFUTED), (-4.0, [3.0], REFUTED), (0.4, [0.5, 20], UNDECIDED),
+        (4.0, [3.0, 5.0], SHOWS), (0.0, [3.0], NOT_SEEN["head"]), (-4.0, [3.0], NOT_SEEN["head"]),
+        (0.4, [0.5, 20], UNDECIDED),
         (1.0, [0.01], BLIND), (None, [3.0], NOT_RUN),
     ],
 )  # fmt: skip
@@ -362,7 +375,8 @@ def test_six_verdicts_are_recomputed_from_the_files_alone():
         found = judged.effect
         assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - half, mean + half)), name
         least = min(gain.points for gain in judged.study.published)
-        assert judged.verdict == (SHOWS if mean > half else REFUTED if mean + half < least else UNDECIDED), name
+        not_seen = NOT_SEEN[judged.study.first.tier]
+        assert judged.verdict == (SHOWS if mean > half else not_seen if mean + half < least else UNDECIDED), name
         recomputed += 1
     assert recomputed == 6
 

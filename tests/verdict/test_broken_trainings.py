@@ -1,6 +1,6 @@
 """A few trainings that are broken on purpose, and one that is not.
 
-`scripts/studies/verdict_trials.py` tries twelve ways.
+`scripts/studies/verdict_trials.py` tries 22 ways.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ BROKEN = {
         "loss": {"name": "smooth_ap", "tau": 1e-4},
         "sampler": {"name": "m_per_class", "batch_size": 12, "per_class": 2},
     },
+    "temperature too wide": {"loss": {"name": "normalized_softmax", "temperature": 100.0}},
     "a batch that cannot teach": {"sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 4}},
 }
 

@@ -67,10 +67,12 @@ WRONG = {
     "not a number": evidence(loss=np.append(np.ones(39), np.nan)),
     "one image a class": with_validation("data", single=60),
     "no positives": with_batch(with_positive=0.1),
+    "temperature too wide": with_batch(loss_range=0.01, loss_sharper=0.9),
+    "wrong sign or labels": with_batch(loss_perfect=0.85),
     "a batch that cannot teach": with_batch(loss_perfect=0.79),
     "lengths left free": with_batch(length=7.0, length_spread=0.3, loss_scaled=2.0),
     "no gradient": evidence(gradient=np.full(40, 1e-9), loss=np.full(40, 0.8)),
-    "out of the temperature's reach": with_batch(out_of_reach=0.9),
+    "out of the temperature's reach": with_batch(out_of_reach=0.9, woken=0.1),
     "rate too high": with_batch(moved=0.4),
     "rate too low": replace(
         with_batch(moved=1e-6), loss=np.full(40, 0.8), checkups={"batch": with_batch(moved=1e-6).checkups["batch"]}
@@ -114,6 +116,39 @@ def test_a_finding_is_named_first_with_place_and_knob(name):
 def test_words_of_a_finding_are_short_sentences(name):
     (words,) = in_words(findings(WRONG[name])[:1])
     assert name in words and "nan" not in words.lower().replace("finite number", "") and "None" not in words
+
+
+def names(of: History) -> list[str]:
+    return [one.name for one in findings(of)]
+
+
+def test_a_rate_that_overwrites_the_weights_is_named_before_what_comes_of_it():
+    assert names(with_batch(moved=0.4, out_of_reach=0.9, woken=0.1))[0] == "rate too high"
+
+
+def test_positives_that_no_temperature_wakes_are_left_alone_on_purpose():
+    """As those beyond the k of a recall@k."""
+    assert names(with_batch(out_of_reach=0.9, woken=0.8)) == []
+    assert names(with_batch(out_of_reach=0.9)) == []
+
+
+def test_labels_in_another_order_are_told_from_a_batch_that_cannot_teach():
+    assert names(with_batch(loss_perfect=0.79, loss_followed=0.3))[0] == "wrong sign or labels"
+    assert names(with_batch(loss_perfect=0.79, loss_followed=0.78))[0] == "a batch that cannot teach"
+
+
+def test_the_knob_of_a_temperature_is_that_of_the_loss():
+    config = RunConfig.of({"loss": {"name": "arc_face", "scale": 0.01}}).as_dict()
+    (found,) = findings(replace(with_batch(loss_range=0.01, loss_sharper=0.9), config=config))
+    assert found.knob == "loss.scale" and found.advice == "Make scale larger than 0.01, tenfold at first."
+
+
+def test_a_small_step_is_judged_by_validations_after_the_first():
+    """Statistics of batch normalisation settle before it, and raise the score of weights that never move."""
+    still = {"validation": [validation(step, 0.5) for step in (20, 30, 40)]}
+    slow = with_batch(moved=1e-6)
+    assert names(replace(slow, checkups={**slow.checkups, **still}))[0] == "rate too low"
+    assert "rate too low" not in names(slow)
 
 
 def test_a_loss_of_classes_needs_no_positives():

@@ -75,6 +75,75 @@ def test_out_of_reach_is_what_inspect_says(rows):
     assert found["out_of_reach"] == seen.share > 0.5 and found["behind"] == (seen.gaps > 0).mean()
 
 
+@pytest.fixture
+def untrained():
+    """A batch as an untrained network makes it: all rows lie close together, those of a class a little closer."""
+    random = np.random.default_rng(3)
+    labels = np.repeat(np.arange(16), 4)
+    rows = 1 + 0.08 * random.normal(size=(16, 32))[labels] + 0.12 * random.normal(size=(64, 32))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return torch.from_numpy(rows.astype(np.float32)), torch.from_numpy(labels)
+
+
+def of_loss(name, batch, **knobs):
+    kind = lab.losses.get(name)
+    return signs.of_loss(kind.sized(num_classes=16, dim=32, **knobs), *batch)
+
+
+@pytest.mark.parametrize("name", lab.losses.names())
+def test_a_loss_can_fall_at_its_defaults_and_hardly_at_a_temperature_too_wide(name, untrained):
+    found = of_loss(name, untrained)
+    assert (
+        "sharper" not in found or found["range"] > 0.5 or name == "proxy_anchor"
+    )  # it pushes all proxies away at once
+    assert found.get("perfect", 0) < 0.2 * found["now"]
+    for knob, factor in lab.losses.get(name).temperatures.items():
+        if lab.losses.get(name).lengths_matter or name in ("roadmap", "sup_ap"):  # a slope that no temperature flattens
+            continue
+        default = lab.losses.get(name).Knobs.model_fields[knob].default
+        wide = of_loss(name, untrained, **{knob: default * (1e4 if factor < 1 else 1e-4)})
+        assert wide["range"] < 0.05 and wide["sharper"] > 3 * wide["range"]
+
+
+@pytest.mark.parametrize("name", ["smooth_ap", "contrastive", "nt_xent"])
+def test_a_wrong_sign_and_labels_in_another_order_are_seen(name, untrained):
+    loss = lab.losses.create(name)
+    other = torch.from_numpy(np.random.default_rng(0).permutation(64))
+    turned = signs.of_loss(lambda rows, labels: -loss(rows, labels), *untrained)
+    assert turned["perfect"] > turned["now"] + 0.5 * abs(turned["now"])
+    mixed = signs.of_loss(lambda rows, labels: loss(rows, labels[other]), *untrained)
+    assert mixed["perfect"] > 0.9 * mixed["now"]
+
+
+def test_a_memory_of_other_batches_does_not_count(untrained):
+    memory = lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("contrastive"), size=128, dim=32)
+    memory(*untrained)
+    found = signs.of_loss(memory, *untrained)
+    assert found == signs.of_loss(memory.loss, *untrained) and int(memory.seen) == 64
+
+
+def test_other_temperatures_are_those_of_copies_wrapped_or_not():
+    rows, labels = torch.eye(4), torch.tensor([0, 0, 1, 1])
+    loss = lab.losses.create("smooth_ap", tau=0.1)
+    wrapped = lab.wrappers.create("simix", loss=loss)
+    for given, inner in ((loss, lambda one: one), (wrapped, lambda one: one.loss)):
+        (other,) = signs.with_other_temperatures(given, 10)
+        assert inner(other).tau == pytest.approx(1.0) and inner(given).tau == 0.1
+        assert torch.isfinite(other(rows, labels))
+    own = torch.nn.Module()
+    own.temperature = 0.5
+    (other,) = signs.with_other_temperatures(own, 10)
+    assert other.temperature == 5 and own.temperature == 0.5
+    assert not list(signs.with_other_temperatures(lambda rows, labels: rows.sum(), 10))
+
+
+def test_positives_without_a_pull_are_tried_at_wider_temperatures(untrained):
+    dead = signs.out_of_reach(lab.losses.create("smooth_ap", tau=1e-7), *untrained)
+    assert dead["out_of_reach"] > 0.6 and dead["woken"] < 0.1
+    beyond = signs.out_of_reach(lab.losses.create("recall_at_k", k=(1,)), *untrained)
+    assert beyond.get("woken", 1.0) > 0.5 * beyond["out_of_reach"]
+
+
 def test_a_step_moves_weights_by_its_rate():
     weights = [torch.nn.Parameter(torch.full((4, 4), value)) for value in (1.0, 2.0, 5.0)]
     for one in weights:
@@ -85,6 +154,6 @@ def test_a_step_moves_weights_by_its_rate():
 
 
 def test_copies_are_found_by_their_pixels():
-    images = torch.rand(6, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    images = torch.rand(6, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     seen, others = signs.Thumbnails()(images).numpy(), signs.Thumbnails()(images[[4, 1]] * 0.9 + 0.05).numpy()
     assert signs.copies(seen, others).tolist() == [False, True, False, False, True, False]

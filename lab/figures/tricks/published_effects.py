@@ -9,7 +9,7 @@ from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 
 LOOKS = {
     "shows here": (style.BLUE, "diamond"),
-    "refuted at this size": (style.VERMILLION, "x"),
+    "not seen in a linear head, one split": (style.VERMILLION, "x"),
     "cannot be told": (style.BLACK, "square"),
 }
 """Colour and mark of each verdict that has an interval."""

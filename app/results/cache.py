@@ -32,6 +32,7 @@ from lab.evaluation.collection import Collection
 from lab.evaluation.comparison import OtherRanking
 from lab.evaluation.identity import Joined, Pictures
 from lab.evaluation.two_stage import Anchors, InvertedGallery
+from lab.inference.rates import Rate
 from lab.inspect.learning import Learning
 from lab.kernels.devices import device_or_cpu
 from lab.runs import Run
@@ -280,8 +281,8 @@ def all_pairs(view: SplitView) -> Pairs:
     return lab.threshold.measure(view.run.folder, view.split)
 
 
-@background.job("Drawing classes and queries again and again", keep=64)
-def rates(view: SplitView, column: int, _pairs: Pairs) -> dict[str, tuple[float, float, float]]:
+@background.job("Counting pairs class by class", keep=64)
+def rates(view: SplitView, column: int, _pairs: Pairs) -> dict[str, Rate]:
     """Every rate at a threshold, and its interval."""
     return _pairs.rates(column)
 

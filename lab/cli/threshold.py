@@ -34,6 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.classes < 1:
         raise ValueError(f"--classes must be at least 1, got {arguments.classes}.")
     from lab import threshold
+    from lab.inference.rates import TOO_FEW
 
     pairs = threshold.measure(run, arguments.split)
     if arguments.at is None:
@@ -60,5 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
     show(rates, as_json=False)
     show(worst, as_json=False, empty="No class has pairs of both kinds.")
     some = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""
-    say(f"Threshold of {run.name}: {kept.words}{some}, {run.origin(kept.split).words}. low and high: 95 % intervals.")
+    say(f"Threshold of {run.name}: {kept.words}{some}, {run.origin(kept.split).words}.")
+    say(f"low and high: {threshold.INTERVALS}.")
+    if any(low is None for _, low, _ in kept.rates.values()):
+        say(TOO_FEW)
     say(f"OPIS {pairs.opis:.4f} (0: one threshold serves all classes alike).")

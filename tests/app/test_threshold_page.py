@@ -27,7 +27,7 @@ def test_the_line_moves_the_rates_and_is_kept(runs, open_page):
     page.tell("threshold", "moved", {"value": other})
     assert drawn(page)["value"] == pytest.approx(other, abs=1e-3)
     expected = pairs.rates(pairs.column(other))
-    assert rates(page) == pytest.approx({name: row[0] for name, row in expected.items()})
+    assert rates(page) == pytest.approx({name: row.value for name, row in expected.items()})
     assert drawn(page.again())["value"] == pytest.approx(other, abs=1e-3)
     page.tell("threshold", "moved", {"value": 7})
     assert drawn(page)["value"] == pytest.approx(other, abs=1e-3), "what a browser tells is checked"

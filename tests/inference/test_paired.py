@@ -1,4 +1,4 @@
-"""The difference of two networks on the same queries, and shares of queries."""
+"""The difference of two networks on the same queries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lab.inference.over_classes import mean_over_classes
-from lab.inference.paired import difference, shares
+from lab.inference.paired import difference
 
 
 def test_a_difference_is_a_mean_over_classes():
@@ -30,11 +30,3 @@ def test_queries_that_do_not_count_are_left_out_and_words_say_what_holds():
         difference([np.nan], [1], [0])
     with pytest.raises(ValueError, match="two scores and a class"):
         difference([0, 1], [1, 1], [0])
-
-
-def test_a_share_is_a_sum_over_a_sum():
-    labels = np.repeat(np.arange(8), 4)
-    parts = np.random.default_rng(0).integers(0, 6, (32, 2))
-    found = shares(parts, np.full((32, 2), 5), labels)
-    assert found[:, 0] == pytest.approx(parts.sum(0) / 160) and (found[:, 1] <= found[:, 0]).all()
-    assert np.isnan(shares(parts, np.zeros((32, 2)), labels)).all(), "of nothing there is no share"

@@ -12,7 +12,8 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, cards, run_choice
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame
-from lab.threshold import RATES, Pairs
+from lab.inference.rates import TOO_FEW
+from lab.threshold import INTERVALS, RATES, Pairs
 
 LINE = "threshold line"
 """In the session's state: where the line was put."""
@@ -89,8 +90,9 @@ def _histogram(scene: Scene) -> None:
 def _told(scene: Scene) -> None:
     """Every rate at the line with its interval."""
     found, pairs = background.or_wait(cache.rates(scene.view, scene.column, scene.pairs)), scene.pairs
-    table = {"rate": list(RATES), "value": [found[name][0] for name in RATES]}
-    table |= {"low": [found[name][1] for name in RATES], "high": [found[name][2] for name in RATES]}
+    table: dict[str, list] = {"rate": list(RATES)}
+    for column in ("value", "low", "high"):
+        table[column] = [getattr(found[name], column) for name in RATES]
     percent = st.column_config.NumberColumn(format="percent")
     look: dict[str, Any] = {"hide_index": True, "column_config": {one: percent for one in ("value", "low", "high")}}
     st.dataframe(table | {"what it counts": list(RATES.values())}, alt="Rates at the threshold", **look)
@@ -98,11 +100,13 @@ def _told(scene: Scene) -> None:
     chance = float(np.interp(scene.value, *pairs.probability()))
     counts = (int(one[:, 0].sum()) for one in (pairs.counts.same, pairs.counts.other))
     st.caption(
-        f"low and high: 95% intervals over classes and queries (bootstrap). {len(pairs.labels):,} queries{drawn}; "
+        f"low and high: {INTERVALS}. {len(pairs.labels):,} queries{drawn}; "
         "{:,} pairs of one class and {:,} of two. ".format(*counts)
         + f"At this similarity a pair is of one class with probability {chance:.0%}, where pairs are mixed as "
         "here (isotonic regression)."
     )
+    if any(np.isnan(one.low) for one in found.values()):
+        st.caption(TOO_FEW)
 
 
 def _keep(scene: Scene) -> None:

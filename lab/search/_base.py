@@ -121,8 +121,9 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, misshapen, or NaN or infinity.
         """
         before = self._built()
+        numbered = hasattr(more, "vectors")
         more = _set_of(more, labels)
-        if len(more) and np.isin(more.items, before.items).any():
+        if len(more) and (not numbered or np.isin(more.items, before.items).any()):
             more = replace(more, items=int(np.max(before.items)) + 1 + np.arange(len(more)))
         self._check_vectors(more.vectors, "added")
         check_set(more, "added set")

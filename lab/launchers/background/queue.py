@@ -85,7 +85,8 @@ class Queue:
         if self.abandoned:
             return (
                 f"The process that runs the queue has stopped, perhaps because the machine restarted ({waiting}): "
-                f"press Restart the queue in the dashboard, or {GO}. `lab app` does so when it starts."
+                f"press Restart the queue in the dashboard, or {GO}."
+                + (" `lab app` does so when it starts." if self.is_own else "")
             )
         if self.names and elsewhere is not None:
             return (

@@ -133,10 +133,9 @@ def test_a_report_reads_no_list_of_corrections_that_a_stranger_names(gift, tmp_p
     outside.mkdir()
     (outside / "list.csv").write_text("image,label\na,\n")
     config = yaml.safe_load((gift.path / "config.yaml").read_text())
+    shutil.copytree(gift.path, gift.path.with_name("other"))  # beside it, the report says how the gift differs
     config["data"]["corrections"] = str(outside / "list.csv")
     (gift.path / "config.yaml").write_text(yaml.safe_dump(config))
-    shutil.copytree(gift.path, gift.path.with_name("other"))
-    (gift.path.with_name("other") / "config.yaml").write_text(yaml.safe_dump({**config, "data": {"name": "digits"}}))
     with watched(outside, monkeypatch) as seen:
         assert main(["runs", "report", str(gift.path), str(gift.path.with_name("other"))]) == 0
     assert not seen and "corrected, list list" in capsys.readouterr().out
@@ -196,7 +195,7 @@ def test_a_queue_of_somebody_else_is_not_taken_up(gift, monkeypatch):
     dashboard._reconcile(root)
     assert begun == [root]
     told = json.loads((root / ".queue.json").read_text())
-    (root / ".queue.json").write_text(json.dumps({**told, "waiting": ["gift", "mine"]}))
+    (root / ".queue.json").write_text(json.dumps({**told, "waiting": ["mine", "gift"]}))
     assert not Queue(root).is_own
 
 

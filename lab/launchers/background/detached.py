@@ -95,7 +95,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
             return "not running"
         stop_request.write(run)
         return "asked"
-    _check_own(run, worker)
+    check_own(run)
     try:
         os.kill(worker.pid, signal.SIGTERM)
     except PermissionError:
@@ -110,13 +110,14 @@ def stop(run: Run, grace: float = GRACE) -> str:
     return "stopped"
 
 
-def _check_own(run: Run, worker: Worker) -> None:
+def check_own(run: Run) -> None:
     """Refuse to end a process because a file of somebody else names it.
 
     Raises:
-        ValueError: this account did not write that the process works on the run.
+        ValueError: a process works on the run here, and this account did not write that.
     """
-    if not run.may_end(worker):
+    worker = run.snapshot().process
+    if worker is not None and not run.may_end(worker):
         raise ValueError(
             f"Run {run.name} names process {worker.pid}, and this account did not write that, so it is left alone. If "
             f"it trains this run, end it by its number: kill {worker.pid}."
@@ -135,7 +136,7 @@ def kill(run: Run) -> bool:
     worker = run.snapshot().process
     if worker is None:
         return False
-    _check_own(run, worker)
+    check_own(run)
     with suppress(psutil.NoSuchProcess, ProcessLookupError):
         leader = psutil.Process(worker.pid)
         members = [*leader.children(recursive=True), leader]

@@ -99,11 +99,11 @@ def _configure(address: str, port: int) -> None:
 
 
 def _reconcile(runs: Path) -> None:
-    """Find out which runs died with the machine, and go on with the queue if its process did."""
+    """Find out which runs died with the machine, and go on with this account's queue if its process did."""
     with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
         reconcile(runs)
         queue = Queue(runs)
-        if queue.abandoned:
+        if queue.abandoned and queue.is_own:
             queue.ensure_worker()
 
 

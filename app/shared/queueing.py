@@ -15,6 +15,7 @@ from app.shared import page_frame, settings
 from lab.core.files import check_allowed
 from lab.core.formats import duration
 from lab.core.installed import children
+from lab.launchers.background import detached
 from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig, management
 from lab.runs.folder import FINISHED, QUEUED, RUNNING, is_run
@@ -171,8 +172,13 @@ def _name(config: RunConfig, name: str, which: str) -> str | None:
 
 
 def stop(name: str) -> None:
-    """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it."""
+    """Ask a run to stop, wait, then kill its group: in a process of its own, so that no page waits for it.
+
+    Raises:
+        ValueError: another account named its process.
+    """
     check_allowed()
+    detached.check_own(lab.runs.open(name, settings.runs_root()))
     subprocess.Popen(
         children.python("-m", "lab", "runs", "stop", name, "--runs", str(settings.runs_root())),
         env=children.environment(),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PAUSE = 0.3
 """Seconds between two looks."""
+PIECE = 10_000_000
+"""Bytes that are read at a look."""
 
 
 def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) -> Iterator[str]:
@@ -25,7 +27,7 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
 
     A file that gets shorter (a run that goes on cuts off what came after its checkpoint) is followed from its new end.
     """
-    path, rest, offset = run.path / name, b"", 0
+    path, rest, offset = run.own_file(name), b"", 0
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:
@@ -35,7 +37,7 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
             if (size := os.fstat(file.fileno()).st_size) < offset:
                 offset, rest = size, b""
             file.seek(offset)
-            fresh = file.read()
+            fresh = file.read(PIECE)
             offset += len(fresh)
         *lines, rest = (rest + fresh).split(b"\n")
         yield from (line.decode("utf-8", errors="replace") for line in lines)

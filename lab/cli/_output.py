@@ -66,7 +66,7 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = N
         return
     if not sys.stdout.isatty():
         for cells in [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]:
-            print("\t".join(" ".join(cell.split()) for cell in cells))
+            print("\t".join(visible(" ".join(cell.split())) for cell in cells))
         return
     from rich import box
     from rich.table import Table
@@ -77,10 +77,13 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = N
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
         # The first column names a thing, and a name that is cut in two cannot be copied.
         table.add_column(
-            name, justify="right" if numbers else "left", overflow="fold", no_wrap=name == next(iter(rows[0]))
+            Text(visible(name)),
+            justify="right" if numbers else "left",
+            overflow="fold",
+            no_wrap=name == next(iter(rows[0])),
         )
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(visible(_cell(value))) for value in row.values()))
     console().print(table)
 
 
@@ -129,7 +132,12 @@ quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 def say(sentence: str) -> None:
     """Tell a person something that is not the answer itself; goes to standard error, so that pipes stay clean."""
     if not quiet.get():
-        print(sentence, file=sys.stderr, flush=True)
+        print(visible_lines(sentence), file=sys.stderr, flush=True)
+
+
+def visible_lines(text: str) -> str:
+    """Return a text that may come from a file; no character of it but the end of a line acts on a terminal."""
+    return "\n".join(visible(line) for line in text.splitlines())
 
 
 def complain(sentence: str) -> None:

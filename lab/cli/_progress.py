@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab.cli import _output
-from lab.cli._output import console, say
+from lab.cli._output import console, say, visible_lines
 from lab.core.formats import duration
 from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
 
@@ -74,7 +74,7 @@ def _bars(records: Iterable[T]) -> Iterator[T]:
             if isinstance(record, Validated):
                 best = f"  {_values(record.values, 2)}"
             elif isinstance(record, Note):
-                progress.console.print(record.sentence, markup=False)
+                progress.console.print(visible_lines(record.sentence), markup=False)
             elif task := _task(record):
                 what, done, total, note = task
                 if what not in tasks:

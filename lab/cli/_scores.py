@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lab.cli._output import print_json, say, show
+from lab.cli._output import print_json, say, show, visible_lines
 
 if TYPE_CHECKING:
     from lab.runs import Run
@@ -67,7 +67,7 @@ def told_import(run: Any, as_json: bool) -> None:
     words = {1: "{} vectors", 2: "{} queries and a gallery of {}"}
     sizes = [f"{words[len(of)].format(*of)} in the {split} split" for split, of in counts.items()]
     print(f"Run {run.name}: {', '.join(sizes)}")
-    print(run.status["sentence"])
+    print(visible_lines(run.status["sentence"]))
     if rows := rows_of(run):
         show(rows, as_json=False)
         for split, of in labels.items():

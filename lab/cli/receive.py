@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
         for one in received.references
     ]
     rights = dict.fromkeys(one.right for one in received.references if not one.allowed and one.kind != "program")
-    words = ["query", path, "photo.jpg", "--gallery", "FOLDER"] if received.published else ["runs", "show", path]
+    words = ["query", path, "photo.jpg", "--gallery", "FOLDER"] if received.published else ["runs", path]
     following = " ".join(["lab", *map(shlex.quote, words), *(rights if received.published else ())])
     if arguments.json:
         facts = {"path": path, "holds": received.holds, "references": wishes, "left_out": received.left_out}

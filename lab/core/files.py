@@ -174,14 +174,32 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file.
 
     Raises:
-        ValueError: it holds something else, or is no file; names it.
+        ValueError: it holds something else, is too large, or is no file; names it.
         OSError: it is not there or cannot be read.
     """
-    content = checked(path).read_bytes()
+    content = read_small(path)
     try:
         return parse_json(content)
     except ValueError as error:
         raise ValueError(f"{path} is no JSON object: {error}.") from None
+
+
+SMALL = 10_000_000
+"""Bytes of a text that is read whole: a file with a hole in it can be larger than any memory, and take no room."""
+
+
+def read_small(path: Path, most: int = SMALL) -> bytes:
+    """The content of a file that a person or Rankscope wrote as text.
+
+    Raises:
+        ValueError: it is larger than `most` bytes, or is no file; names it.
+        OSError: it is not there or cannot be read.
+    """
+    with checked(path).open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} is larger than {most // 10**6:,} MB, so it is no text that is read here.")
+    return content
 
 
 DEEPEST = 64
@@ -259,9 +277,11 @@ def _finite(digits: str) -> float:
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _Refused(f"it names {twice[:100]!r} twice")
+        seen = set[str]()
+        for name, _ in pairs:
+            if name in seen:
+                raise _Refused(f"it names {name[:100]!r} twice")
+            seen.add(name)
     return fields
 
 

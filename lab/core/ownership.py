@@ -50,6 +50,21 @@ def is_own(folder: Path, name: str, content: bytes | None = None) -> bool:
         return False
 
 
+def mark_of(words: str) -> str:
+    """Return what this account alone can write behind some words of a file, so that it knows them again.
+
+    Example:
+        >>> mark_of("process 7") == mark_of("process 7") != mark_of("process 8")
+        True
+    """
+    return hmac.new(_key(), b"words\0" + words.encode(), hashlib.sha256).hexdigest()
+
+
+def is_mark_of(mark: object, words: str) -> bool:
+    """Return whether this account wrote these words: whether `mark` is what `mark_of` returns."""
+    return isinstance(mark, str) and mark.isascii() and hmac.compare_digest(mark, mark_of(words))
+
+
 def _signatures(folder: Path) -> dict[str, object]:
     try:
         return read_json(folder / FILE)

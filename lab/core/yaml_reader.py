@@ -15,7 +15,12 @@ _INT, _FLOAT, _DATE = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", 
 
 
 class _Reader(_Safe):
-    pass
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if not isinstance(key, yaml.ScalarNode):
+                raise _Refused(f"line {key.start_mark.line + 1} names something by a list or an object, not by a text")
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 _Reader.yaml_implicit_resolvers = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,9 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
         except SafetensorError as error:
             raise ValueError(f"{path} is not a safetensors file: {error}.") from None
     try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch describes odd pickles to its developers
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # unpickling damaged or forbidden content raises almost anything
         # Not torch's own words, which recommend to load it unsafely.
         raise ValueError(

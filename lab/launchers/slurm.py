@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lab.core import ownership
 from lab.core.explain import need
 from lab.core.installed import children
 from lab.core.knobs import knob
@@ -17,7 +20,7 @@ from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
 from lab.launchers.background import detached
 from lab.runs import lock, stop_request
-from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, STOPPED, Run, working
+from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, working
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
@@ -84,10 +87,11 @@ class Slurm(Launcher):
         if not runs:
             return
         needs = [needs_of(run.config, bool(self.knobs.gpus), self.knobs.memory) for run in runs]
+        # submitit reads pickles there, so it is a folder that nobody can have filled before.
+        kept = secrets.token_hex(8)
+        folder = runs[0].path.parent / FOLDER / kept
         try:
-            executor = submitit.AutoExecutor(
-                folder=runs[0].path.parent / FOLDER, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS
-            )
+            executor = submitit.AutoExecutor(folder=folder, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS)
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
         executor.update_parameters(
@@ -107,9 +111,10 @@ class Slurm(Launcher):
         if not runs:
             return
         before = [run.status["updated"] for run in runs]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         jobs = executor.map_array(SlurmJob(), [str(run.path.resolve()) for run in runs])
         for run, job in zip(runs, jobs, strict=True):
-            detached.sign(run, self.place, Worker.this(), self.outlives, job.job_id)
+            detached.sign(run, self.place, Worker.this(), self.outlives, f"{kept}/{job.job_id}")
         self._jobs += map(_Job, runs, jobs, before)
 
     def _found_again(self, run: Run) -> bool:
@@ -119,9 +124,12 @@ class Slurm(Launcher):
             return False
         if self.knobs.cluster != "slurm":
             return False  # its process is gone, and with it the job
+        kept, _, number = found.job.rpartition("/")
+        if not ownership.is_own(run.path, SENT) or not re.fullmatch("([0-9a-f]{16})?", kept):
+            return False  # another account names a job, and a folder whose pickles would be read
         import submitit
 
-        job = submitit.SlurmJob(run.path.parent / FOLDER, found.job)
+        job = submitit.SlurmJob(run.path.parent / FOLDER / kept, number)
         if job.done():
             return False
         detached.sign(run, self.place, Worker.this(), self.outlives, found.job)

@@ -9,6 +9,7 @@ import lab.encoders
 import lab.papers.tables
 from lab.core.estimates import Estimate
 from lab.core.formats import counted
+from lab.core.words import PATH
 from lab.data import read_corrections
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
@@ -88,10 +89,26 @@ class ReportLine:
         return f"{self.name} [{self.source}]" if self.published else self.name
 
 
+UNREAD = "not read: "
+"""Before the path of a list that a run of another account names, and that nobody allowed to be read."""
+
+
+def corrections_of(run: Run) -> str | None:
+    """The list of corrections that a run names, marked as unread where it may not be read."""
+    config = run.config
+    table = config.data.values.get("corrections")
+    if not isinstance(table, str):
+        return None
+    rights = config.rights
+    return table if rights is None or rights.reference("data.corrections", PATH, table).allowed else UNREAD + table
+
+
 def corrections_in_words(table: str | None) -> str | None:
     """How a run's data were corrected: "without 2 marked images", with the name of the list, which tells it apart."""
     if table is None:
         return None
+    if table.startswith(UNREAD):
+        return f"corrected, list {Path(table.removeprefix(UNREAD)).stem[:6]}"
     try:
         found = list(read_corrections(Path(table).expanduser()).values())
     except ValueError:
@@ -113,7 +130,7 @@ def of_run(run: Run, split: str) -> Facts:
         data.pop("what", None)  # a word for the same images
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
-    data["corrections"] = corrections_in_words(data.get("corrections"))
+    data["corrections"] = corrections_in_words(corrections_of(run))
     examined = {k: v for k, v in config.evaluation.values.items() if k in EXAMINED}
     scores = run.scores(split) or {}
     return Facts(

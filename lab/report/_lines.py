@@ -159,6 +159,8 @@ def setting(run: Run, split: str = "test") -> dict[str, Any]:
     """
     config = run.config_of(split)
     values = flattened(config.as_dict())
+    if values.get("data.corrections") is not None:
+        values["data.corrections"] = _facts.corrections_of(run)
     if config.imported:
         values["loss.name"] = config.method or run.name
         for knob in ("loss.what", "loss.method"):

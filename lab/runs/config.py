@@ -18,7 +18,7 @@ import lab.papers.recipes
 from lab.core import yaml_reader
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import near, quoted
-from lab.core.files import checked, whole
+from lab.core.files import JSON_KINDS, read_small, whole
 from lab.core.knobs import Knobs, Unchecked, describe
 from lab.core.words import DOWNLOADS, EVERYTHING, PROGRAM, is_address, kind_of
 from lab.runs import boundary
@@ -138,7 +138,7 @@ class Choice:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
         gone: dict[str, str] = {}  # names of catalogues that no installed package brings, each with a sentence
         for one in describe(declared) if stored else ():
-            if one.catalog and values.get(one.name) not in (None, *one.choices):
+            if one.catalog and isinstance(values.get(one.name), str) and values[one.name] not in one.choices:
                 try:
                     importlib.import_module(one.catalog).get(values[one.name])
                 except ValueError as error:
@@ -493,7 +493,7 @@ def read_yaml(path: Path | str) -> dict[str, Any]:
         if str(path) in lab.papers.recipes.names():
             path = lab.papers.recipes.path(str(path))
     try:
-        return parse_yaml(checked(Path(path)).read_text(encoding="utf-8"), str(path))
+        return parse_yaml(read_small(Path(path)).decode(), str(path))
     except OSError as error:
         raise ValueError(
             f"The configuration {path} cannot be read: {error.strerror}. Presets: {', '.join(presets())}; "
@@ -552,7 +552,7 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{name} is no valid YAML: {error}.") from None
     if read is not None and not isinstance(read, dict):
-        raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {type(read).__name__}.")
+        raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {JSON_KINDS[type(read)]}.")
     return read or {}
 
 
@@ -571,10 +571,11 @@ def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice
     if not isinstance(value, list | tuple):
         raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {quoted(value)}.")
     chosen = tuple(Choice.of(section, one, stored) for one in value)
-    names = [one.name for one in chosen]
-    twice = next((n for n in names if names.count(n) > 1), None)
-    if twice:
-        raise ValueError(f"{section.name} names {twice} twice.")
+    named = set[str]()
+    for one in chosen:
+        if one.name in named:
+            raise ValueError(f"{section.name} names {one.name} twice.")
+        named.add(one.name)
     return chosen
 
 

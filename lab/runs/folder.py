@@ -24,6 +24,7 @@ Reading imports no torch, except for `dataset`; `lab.runs.building.trained` read
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
@@ -38,7 +39,7 @@ import numpy as np
 from lab.core import arrays, ownership, stored
 from lab.core.catalog import OUTSIDE
 from lab.core.explain import quoted
-from lab.core.files import parse_json, write_json, write_text
+from lab.core.files import parse_json, whole, write_json, write_text
 from lab.core.image_list import PICTURES, ImageList
 from lab.core.results import EmbeddingSet, no_class
 from lab.core.stored import MOST_LISTED
@@ -191,7 +192,7 @@ class Run:
         """
         if not (self.path / "config.yaml").exists():
             raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
-        return _sections(read_yaml(self.path / "config.yaml"), self.path / "config.yaml")
+        return _sections(read_yaml(self.own_file("config.yaml")), self.path / "config.yaml")
 
     @cached_property
     def config(self) -> RunConfig:
@@ -307,8 +308,17 @@ class Run:
         return self.checkpoint("last") is not None or bool(self.metrics("stepped"))
 
     def signed(self, worker: Worker) -> dict[str, Any]:
-        """A process as it is written into this folder: with the folder's own number, which a copy does not have."""
-        return {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
+        """A process as it is written into this folder: with the folder's own number, which a copy does not have, and a
+        mark of this account."""
+        record = {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
+        return {**record, "mark": ownership.mark_of(json.dumps(record, sort_keys=True))}
+
+    def may_end(self, worker: Worker) -> bool:
+        """Whether this account wrote into this folder that the process works on it. Others could name any process."""
+        here = {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
+        words = json.dumps(here, sort_keys=True)
+        records = stored.find(self.path / "launch.json", Process), self.meta.get("worker") or {}
+        return any(ownership.is_mark_of(record.get("mark"), words) for record in records)
 
     def _worker_here(self, record: Any) -> Worker | None:
         """A process that was written into this very folder: in a copy it is the original's, which a copy must not
@@ -323,16 +333,32 @@ class Run:
         """The records of metrics.jsonl, all or of one kind (`stepped`, ...); lines that hold none, as a kill leaves
         the last, are left out."""
         path = self.path / "metrics.jsonl"
-        records = map(stored_record, path.read_bytes().split(b"\n")) if path.is_file() else ()
+        content = b""
+        if path.is_file():
+            with open(self.own_file("metrics.jsonl"), "rb") as file:
+                content = file.read(MOST_LISTED)  # a file with a hole in it can be larger than any memory
+        records = map(stored_record, content.split(b"\n"))
         return [record for record in records if record and kind in (None, record["kind"])]
 
     def log_tail(self, size: int = 20_000) -> str:
         """The last `size` bytes of log.txt."""
-        if not (path := self.path / "log.txt").is_file():
+        if not (self.path / "log.txt").is_file():
             return ""
-        with open(path, "rb") as log:
+        with open(self.own_file("log.txt"), "rb") as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - size))
-            return log.read().decode("utf-8", errors="replace")
+            return log.read(size).decode("utf-8", errors="replace")
+
+    def own_file(self, name: str) -> Path:
+        """Return the path of one of its text files.
+
+        Raises:
+            ValueError: it is a link that leads out of the folder, which this account did not make.
+        """
+        path = self.path / name
+        if path.is_symlink():
+            rights = self.rights()
+            rights.check([rights.reference(name, PATH, str(whole(path)))])
+        return path
 
     def checkpoint(self, name: str) -> Path | None:
         """Path of the `best` or `last` checkpoint, or of the weights of a folder that was `published`; or None."""

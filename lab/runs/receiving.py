@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from lab.core.explain import explain, quoted
 from lab.core.files import checked, making
@@ -31,7 +32,13 @@ from lab.runs.folder import NAME, PUBLISHED, Run, is_run
 from lab.runs.store import check_name, default_root, free_name
 
 MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400
-"""What is unpacked of one archive: bytes and files; and characters of a file's path."""
+"""What is unpacked of one archive: bytes and entries, folders among them; and characters of a file's path."""
+
+MOST_LISTED = 100_000_000
+"""Bytes of the list of files at the end of a ZIP, which Python reads whole; 200,000 long names take as many."""
+
+LONGEST_HEAD = 1_000_000
+"""Bytes of a tar's remark on one file, which Python reads whole: a long name, an attribute."""
 
 CODE = (*PROGRAMS, ".py", ".pyc", ".so", ".dll", ".dylib", ".sh", ".bat", ".exe", ".pkl", ".pickle", ".joblib")
 """How the names of programs end, and of files that can hold one."""
@@ -41,7 +48,7 @@ OURS = "modeling_rankscope.py"
 
 DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, NotImplementedError,
-    RuntimeError,
+    RuntimeError, OverflowError, UnicodeError, struct.error,
 )  # fmt: skip
 """What the libraries of archives raise for a damaged one, or for one that is locked by a password."""
 
@@ -121,18 +128,81 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
     with open(path, "rb") as file:  # a sentence of the system, if it cannot be read
         is_zip = zipfile.is_zipfile(file)
     try:
-        with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*") as archive:
+        if is_zip:
+            _check_list(path)
+        with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=_Checked) as archive:
             yield archive
     except DAMAGED as error:
         why = explain(error).rstrip(".")
         raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged ({why}).") from None
 
 
+def _check_list(path: Path) -> None:
+    """Refuse a ZIP whose list of files would fill the memory.
+
+    Raises:
+        ValueError: it would.
+    """
+    with open(path, "rb") as file:
+        whole = file.seek(0, 2)
+        file.seek(max(0, whole - 66_000))  # its end has at most 65,557 bytes, and one of 4 GB another 76 before it
+        end = file.read()
+    place = end.rfind(b"PK\x05\x06")
+    listed = int.from_bytes(end[place + 12 : place + 16], "little")
+    if (large := end.rfind(b"PK\x06\x06", 0, place)) >= 0:
+        listed = max(listed % 0xFFFFFFFF, int.from_bytes(end[large + 40 : large + 48], "little"))
+    if listed > MOST_LISTED:
+        raise _too_much(path)
+
+
+class _Checked(tarfile.TarInfo):
+    """An entry of a tar whose head is bounded, and whose numbers are numbers."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:  # type: ignore[override]  # its parameter hides the module
+        try:
+            return super().fromtarfile(archive)
+        except ValueError:  # of Python, which reads the numbers of its attributes
+            raise DamagedTar("a number in it is none") from None
+        except RecursionError:  # each remark on a remark is read inside the one before
+            raise DamagedTar("its remarks are nested too deeply") from None
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        longest = self.type in REMARKS and not 0 <= self.size <= LONGEST_HEAD
+        if longest or self.type == tarfile.GNUTYPE_SPARSE:
+            raise DamagedTar(f"the head of an entry has {self.size:,} bytes" if longest else "it holds a sparse file")
+        return super()._proc_member(archive)  # type: ignore[misc]  # of tarfile, which has no public place for it
+
+
+REMARKS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+"""Entries of a tar that say something of the next one."""
+
+
+class DamagedTar(tarfile.TarError):
+    """A tar that tar writes, and that is not read here. TarFile goes on after its own errors, and not after this."""
+
+
+def _too_much(archive: Path) -> ValueError:
+    return ValueError(
+        f"{archive} holds more than {counted(MOST_FILES, 'file')} or {size(MOST_BYTES)}; unpack it yourself, if you "
+        "trust the sender."
+    )
+
+
 def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_Member]:
     """List the files of an archive; links, devices and paths that lead out of it are refused."""
     members: list[_Member] = []
-    total = 0
+    total = entries = 0
     for one in opened.infolist() if isinstance(opened, zipfile.ZipFile) else opened:
+        entries += 1
+        if entries > MOST_FILES:
+            raise _too_much(archive)
         if isinstance(one, zipfile.ZipInfo):
             path, length, folder = one.filename, one.file_size, one.is_dir()
             kind = stat.S_IFMT(one.external_attr >> 16)
@@ -143,17 +213,15 @@ def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_
         outside = place.is_absolute() or ".." in place.parts or "\\" in path or path[1:2] == ":"
         if outside or len(path) > LONGEST or length < 0 or not path.isprintable():
             raise ValueError(f"{archive} holds a path that leads out of its folder or is none here: {quoted(path)}.")
+        ordinary = ordinary and not (isinstance(one, tarfile.TarInfo) and one.issparse())
         if not ordinary:
             raise ValueError(f"{archive} holds a link or device, {quoted(path)}; a run is made of files and folders.")
         if folder:
             continue
         total += length
         members.append(_Member(place, length, one))
-        if total > MOST_BYTES or len(members) > MOST_FILES:
-            raise ValueError(
-                f"{archive} holds more than {counted(MOST_FILES, 'file')} or {size(MOST_BYTES)}; unpack it "
-                "yourself, if you trust the sender."
-            )
+        if total > MOST_BYTES:
+            raise _too_much(archive)
     return members
 
 
@@ -190,7 +258,10 @@ def _is_known(path: PurePosixPath) -> bool:
 def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: Path) -> None:
     """Write one file below a folder; no more bytes than the archive's list said."""
     place = folder / member.path
-    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"The archive holds {quoted(str(member.path.parent))} as a file and as a folder.") from None
     source: IO[bytes] | None
     source = opened.open(member.source) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(member.source)
     if source is None:

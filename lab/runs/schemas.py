@@ -13,12 +13,16 @@ from lab.core.stored import Count, Few, Fields, Flag, Number, Numbers, Scores, S
 
 
 class Process(Stored, total=False):
-    """A process. folder: the number of the folder that it was written into; a copy has another one."""
+    """A process. folder: the number of the folder that it was written into; a copy has another one.
+
+    mark: of the account that wrote it; see `lab.core.ownership`.
+    """
 
     host: Required[Text]
     pid: Required[Annotated[Count, Field(le=2**31 - 1)]]
     create_time: Required[Time]
     folder: int
+    mark: Text
 
 
 class SentFile(Process, total=False):
@@ -117,6 +121,7 @@ class QueueFile(Stored, total=False):
     waiting: list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
     paused: Flag
     worker: Process | None
+    mark: Text
 
 
 class Record(Stored):

@@ -331,8 +331,9 @@ def readers_of_run(folders: Folders) -> dict[str, Callable[[], Any]]:
         "configuration": lambda: (run().config_dict, run().config.as_yaml(), run().config_of("test")),
         "check": lambda: check.check(run()),
         "list": lambda: _said("runs", *there),
-        "show": lambda: _said("runs", "show", path, *there),
-        "show as JSON": lambda: _said("runs", "show", path, "--json", *there),
+        "show": lambda: _said("runs", path, *there),
+        "show as JSON": lambda: _said("runs", path, "--json", *there),
+        "log": lambda: _said("runs", "logs", path, *there),
         "notes": lambda: management.notes(run()),
         "marks": lambda: marks.read(folders.root, run().dataset()),
         "images": lambda: run().dataset().load(0),
@@ -367,7 +368,7 @@ def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
         return {
             "load": lambda: lab.load(folders.model).embed([str(folders.picture)]),
             "query": lambda: _said("query", str(folders.model), str(folders.picture)),
-            "show": lambda: _said("runs", "show", str(folders.model)),
+            "show": lambda: _said("runs", str(folders.model)),
             "check": lambda: _said("runs", "check", str(folders.model)),
         }
     if file.is_relative_to(folders.gallery):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pkgutil
+import re
 import sys
+from collections.abc import Iterator
 
 import pytest
 import streamlit as st
@@ -108,3 +111,55 @@ def test_a_form_refuses_programs_and_addresses_in_every_text(said, no_runs, no_w
                 with pytest.raises(ValueError, match="this dashboard"):
                     queueing.enqueue({"": config}, "sly")
     assert not os.path.exists(no_runs / "sly")
+
+
+BEACON = "![b](http://127.0.0.1:1/b.png) <img src=http://127.0.0.1:1/i.png> :red[r] $x$"
+ACTIVE = re.compile(r"(?<!\\)\[b\]\(http")
+SHOWN = ("body", "label", "help", "text")
+"""Fields of Streamlit's messages that a browser shows as Markdown."""
+
+
+def texts(message) -> Iterator[tuple[str, str, bool]]:
+    """Name and text of every field of a message that is shown as Markdown, and whether HTML in it is HTML."""
+    with_html = bool(getattr(message, "allow_html", False))
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            inner = [value] if hasattr(value, "ListFields") else value
+            for one in inner if not hasattr(inner, "values") else inner.values():
+                if hasattr(one, "ListFields"):
+                    yield from texts(one)
+        elif field.name in SHOWN and isinstance(value, str):
+            yield f"{message.DESCRIPTOR.name}.{field.name}", value, with_html
+
+
+def drawn(block) -> Iterator:
+    """Every message of a page, that of its blocks among them."""
+    if (proto := getattr(block, "proto", None)) is not None:
+        yield proto
+    for child in getattr(block, "children", {}).values():
+        yield from drawn(child)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_word_of_a_run_makes_a_page_ask_an_address(name, gift, open_page, runs):
+    run = gift("data", {"name": "digits"})
+
+    def change(file, **values):
+        path = run.path / file
+        path.write_text(json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values}))
+
+    for split in run.splits:
+        kept = json.loads((run.path / "scores" / f"{split}.json").read_text())
+        change(f"scores/{split}.json", values={**kept["values"], BEACON: 0.5})
+    change("status.json", sentence=BEACON, phase=BEACON, state="failed")
+    change("remarks.json", note=BEACON, tags=[BEACON], group=BEACON)
+    change("meta.json", device_name=BEACON, command=[BEACON], versions={BEACON: BEACON})
+    with open(run.path / "metrics.jsonl", "a") as file:
+        file.write(json.dumps({"kind": "note", "sentence": BEACON}) + "\n")
+    page = open_page(name, run="recall", runs="recall", watched="recall")
+    assert not page.test.exception
+    found = [one for message in drawn(page.test._tree) for one in texts(message)]
+    assert found
+    for place, text, with_html in found:
+        assert not ACTIVE.search(text), (place, text[:300])
+        assert not (with_html and re.search(r"(?<!\\)<img", text)), (place, text[:300])

@@ -10,7 +10,7 @@ import pytest
 import lab.runs
 from app.shared import queueing
 from lab.__main__ import main
-from lab.core.files import write_json
+from lab.core.files import read_json, write_json
 from lab.launchers.background import detached
 from lab.launchers.background.queue import Queue
 from lab.runs import RunConfig
@@ -58,7 +58,8 @@ def test_the_dashboard_takes_it_up_when_it_starts(tmp_path, tiny, paused):
     root = tmp_path / "runs"
     run = lab.runs.create(RunConfig.of(tiny), root, "waits")
     Queue(root).add(run)
-    write_json(root / ".queue.json", {"waiting": ["waits"], "paused": paused, "worker": GONE})
+    Queue(root).pause(paused)
+    write_json(root / ".queue.json", {**read_json(root / ".queue.json"), "worker": GONE})
     server = Dashboard(root, tmp_path, "a token for this test").wait()
     try:
         if paused:

@@ -32,7 +32,7 @@ def test_a_run_is_unpacked_checked_and_listed(sent, tmp_path, kind, capsys):
     said = capsys.readouterr().out
     assert "a run: small_cnn, smooth_ap, class_folders" in said and "checkpoints: best, last" in said
     assert "data.root" in said and "--allow paths" in said and "letter.docx" in said
-    assert said.rstrip().endswith(f"Next: lab runs show {tmp_path / 'runs' / 'theirs'}")
+    assert said.rstrip().endswith(f"Next: lab runs {tmp_path / 'runs' / 'theirs'}")
     held = {one.name for one in (tmp_path / "runs" / "theirs").iterdir()}
     assert {"config.yaml", "checkpoints"} <= held and not held & {"launch.json", "letter.docx", ".lock"}
 

@@ -137,8 +137,9 @@ def _buttons(run: Run, state: str) -> None:
         if stopping and not elsewhere:
             help = "Ends the process at once; the run can be resumed from its last checkpoint"
             if st.button("Kill now", icon=":material/dangerous:", help=help):
-                kill(run)
-                st.rerun()
+                with page_frame.refusals():
+                    kill(run)
+                    st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
         queueing.say_standing()

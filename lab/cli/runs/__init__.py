@@ -10,8 +10,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lab.cli._output import add_flags, print_json, say, show
+from lab.cli._output import add_flags, print_json, say, show, visible_lines
 from lab.core.catalog import OUTSIDE
+from lab.core.files import read_small
 
 if TYPE_CHECKING:
     from lab.runs import Run
@@ -117,7 +118,7 @@ def _one(run: Run, as_json: bool) -> None:
     from lab.launchers.background.queue import Queue
 
     _ = run.config_dict  # which refuses a damaged file in a sentence
-    print((run.path / "config.yaml").read_text(encoding="utf-8"))
+    print(visible_lines(read_small(run.own_file("config.yaml")).decode(errors="replace")) + "\n")
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from lab.cli._output import add_flags, say
+from lab.core.formats import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,9 +27,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--lines must be 0 or more, got {arguments.lines}.")
     tail = run.log_tail(1_000_000).splitlines()
     for line in tail[max(0, len(tail) - arguments.lines) :]:
-        print(line)
+        print(visible(line))
     if not tail and not arguments.follow:
         say(f"{run.name} has no log; `lab runs watch {run.name}` shows its steps.")
     if arguments.follow:
         for line in lines_of(run, "log.txt"):
-            print(line, flush=True)
+            print(visible(line), flush=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lab.cli._output import add_flags, check_place, print_json, show_path
+from lab.cli._output import add_flags, check_place, print_json, show_path, visible_lines
 from lab.core.files import write_text
 
 ENDS = {"md": "markdown", "tex": "latex"}
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     text = lab.report.write(table, form)
     if arguments.output is None:
-        print(text, end="")
+        print(visible_lines(text))
         return
     write_text(Path(arguments.output), text)
     print(arguments.output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lab.cli._output import add_flags, print_json, say
+from lab.cli._output import add_flags, print_json, say, visible_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,4 +23,4 @@ def run(arguments: argparse.Namespace) -> None:
     for history in histories:
         say(f"{history.run}:")
         for words in verdict.in_words(verdict.findings(history)) or [history.nothing_found]:
-            print(words)
+            print(visible_lines(words))

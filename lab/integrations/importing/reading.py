@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from lab.core import tables
+from lab.core import stored, tables
 from lab.core.explain import faiss_library
 from lab.core.files import checked
+from lab.core.stored import Texts
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
 """Names that the array or column of vectors has; the first that is there is taken."""
@@ -136,7 +138,9 @@ def _torch(path: Path, vector: str) -> Source:
     import torch
 
     try:
-        read = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch describes odd pickles to its developers
+            read = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise ValueError(
             f"{path} holds more than tensors, which can run any program when it is read; save the vectors alone: "
@@ -179,9 +183,21 @@ def _safetensors(path: Path, vector: str) -> Source:
         held, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     source = _of_tensors(held, vector, path)
     if "keys" in metadata:
-        source.columns["key"] = json.loads(metadata["keys"])
+        source.columns["key"] = _keys_in(metadata["keys"], f"{path} (keys in its head)")
         source.columns.pop("items", None)
     return source
+
+
+def _keys_in(text: str, name: str) -> list[str]:
+    """The names of rows in a JSON list.
+
+    Raises:
+        ValueError: it is no list of texts.
+    """
+    try:
+        return stored.check(json.loads(text), Texts, name)
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"{name} is damaged: it is no JSON list.") from None
 
 
 def _table(path: Path, vector: str) -> Source:
@@ -309,7 +325,7 @@ def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
     """The vectors in a column of JSON lists, float32 [n d]."""
     try:
         return np.asarray([json.loads(one) for one in texts], np.float32)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
 
 
@@ -343,7 +359,11 @@ def _folder(path: Path, vector: str) -> Source:
         )
     source = _faiss(path / "index.faiss", vector)
     if (path / "keys.json").is_file():
-        names = _opened(path / "keys.json", lambda: json.loads((path / "keys.json").read_text(encoding="utf-8")))
+        from lab.search._faiss_file import IndexFile
+
+        names = stored.read(path / "keys.json", IndexFile, stored.MOST_LISTED)
+        if "keys" not in names or "classes" not in names:
+            raise ValueError(f"{path / 'keys.json'} is damaged: it lacks keys or classes.")
         source.columns = {"key": names["keys"], "class": names["classes"]}
     return source
 

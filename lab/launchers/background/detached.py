@@ -95,6 +95,7 @@ def stop(run: Run, grace: float = GRACE) -> str:
             return "not running"
         stop_request.write(run)
         return "asked"
+    check_own(run)
     try:
         os.kill(worker.pid, signal.SIGTERM)
     except PermissionError:
@@ -109,15 +110,33 @@ def stop(run: Run, grace: float = GRACE) -> str:
     return "stopped"
 
 
+def check_own(run: Run) -> None:
+    """Refuse to end a process because a file of somebody else names it.
+
+    Raises:
+        ValueError: a process works on the run here, and this account did not write that.
+    """
+    worker = run.snapshot().process
+    if worker is not None and not run.may_end(worker):
+        raise ValueError(
+            f"Run {run.name} names process {worker.pid}, and this account did not write that, so it is left alone. If "
+            f"it trains this run, end it by its number: kill {worker.pid}."
+        )
+
+
 def kill(run: Run) -> bool:
     """End the run's process and all of its group, at once; False when there is none on this host.
 
     The run resumes from its last checkpoint.
+
+    Raises:
+        ValueError: this account did not write that the process works on the run.
     """
     check_allowed()
     worker = run.snapshot().process
     if worker is None:
         return False
+    check_own(run)
     with suppress(psutil.NoSuchProcess, ProcessLookupError):
         leader = psutil.Process(worker.pid)
         members = [*leader.children(recursive=True), leader]

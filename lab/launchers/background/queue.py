@@ -9,6 +9,7 @@ Whoever calls `advance` starts what can start; `work` does so until nothing is l
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from lab.core import stored
+from lab.core import ownership, stored
 from lab.core.explain import explain
 from lab.core.files import check_allowed, write_json
 from lab.core.formats import counted
@@ -84,7 +85,8 @@ class Queue:
         if self.abandoned:
             return (
                 f"The process that runs the queue has stopped, perhaps because the machine restarted ({waiting}): "
-                f"press Restart the queue in the dashboard, or {GO}. `lab app` does so when it starts."
+                f"press Restart the queue in the dashboard, or {GO}."
+                + (" `lab app` does so when it starts." if self.is_own else "")
             )
         if self.names and elsewhere is not None:
             return (
@@ -229,7 +231,15 @@ class Queue:
             state = self._read()
             yield state
             if state != self._read():
-                write_json(self._file, state)
+                write_json(self._file, {**state, "mark": ownership.mark_of(self._words(state))})
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this account wrote what waits. A folder of runs from somebody else can hold a queue, too."""
+        return ownership.is_mark_of(self._read().get("mark"), self._words(self._read()))
+
+    def _words(self, state: dict[str, Any]) -> str:
+        return json.dumps([str(self.root.resolve()), state["waiting"], state["paused"]])
 
     def _read(self) -> dict[str, Any]:
         return {"waiting": [], "paused": False, "worker": None, **stored.find(self._file, QueueFile)}

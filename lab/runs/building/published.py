@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import stored
+from lab.core import arrays, stored
 from lab.core.explain import explain
 from lab.core.files import check_allowed
 from lab.runs.schemas import PublishedFile
@@ -52,16 +52,23 @@ def state_of(run: Run) -> dict[str, Any]:
     Raises:
         ValueError: a file is damaged or was not written by Rankscope.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     try:
         about: Any = stored.read(run.path / "config.json", PublishedFile)["rankscope"]
-        layout, weights = about.get("layout") or {}, load_file(run.path / "model.safetensors")
-        head = load_file(run.path / HEAD) if (run.path / HEAD).is_file() else {}
+        layout, weights = about.get("layout") or {}, _tensors(run.path / "model.safetensors")
+        head = _tensors(run.path / HEAD) if (run.path / HEAD).is_file() else {}
         prefix = layout.get("prefix", "")  # timm's names are those of the backbone
         named = {prefix + name: value for name, value in weights.items()}
         return {"encoder": {**named, **head}, "loss": {}, "progress": {"step": about["step"]}}
-    except (OSError, ValueError, SafetensorError) as error:
+    except (OSError, ValueError) as error:
         why = explain(error).rstrip(".")
         raise ValueError(f"{run.path} is no whole model folder of Rankscope: {why}.") from None
+
+
+def _tensors(path: Path) -> dict[str, Any]:
+    """Name to tensor in a safetensors file.
+
+    Raises:
+        ValueError: it is damaged, or is not there.
+    """
+    with arrays.opened(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lab.core import ownership
 from lab.core.explain import last_line
 from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
@@ -87,7 +88,9 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     """
     config = run.config if config is None else config
     name, state = read_checkpoint(run, which or config.evaluation.knobs.checkpoint)
-    encoder = _empty(run) if encoder is None else encoder
+    if encoder is None:
+        _check_size(run, name, state)
+        encoder = _empty(run)
     try:
         weights, loss, step = dict(state["encoder"]), dict(state["loss"]), int(state["progress"]["step"])
         for part, value in {**loss, **weights}.items():
@@ -101,6 +104,34 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     if config.evaluation.knobs.pooling != "trained":
         encoder.pool_as(config.evaluation.knobs.pooling)
     return Trained(run, config, encoder.eval(), loss, name, step)
+
+
+def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
+    """Refuse a configuration of somebody else whose encoder is another one than the weights are of.
+
+    It is built without memory first: a line of a file can name a network of any size, and weights cost their sender.
+
+    Raises:
+        ValueError: the encoder has other weights than the checkpoint holds, or cannot be built.
+    """
+    choice, weights = run.config.encoder, state.get("encoder")
+    if choice.outside or not isinstance(weights, dict) or ownership.is_own(run.path, "config.yaml"):
+        return
+    choice.check(without_fetching(choice))
+    try:
+        with torch.device("meta"):
+            shapes = {part: value.shape for part, value in choice.create(without_fetching(choice)).state_dict().items()}
+    except ValueError:
+        raise
+    except (RuntimeError, NotImplementedError):  # a network that computes with its weights while it is built
+        return
+    held = {part: value.shape for part, value in weights.items() if isinstance(value, torch.Tensor)}
+    other = next((part for part in shapes if held.get(part) != shapes[part]), None)
+    if other is not None:
+        raise ValueError(
+            f"The {name} checkpoint of {run.name} does not fit its config.yaml: the encoder has {other} of the shape "
+            f"{list(shapes[other])}, and the checkpoint {list(held[other]) if other in held else 'none'}."
+        )
 
 
 def _empty(run: Run) -> Encoder:

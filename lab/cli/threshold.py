@@ -2,8 +2,8 @@
 
 The threshold is chosen by its rate of false accepts: `lab threshold RUN --far 0.01` takes the lowest similarity that at
 most one of a hundred pairs of two classes reaches, says what it lets through and keeps out, and which classes it serves
-worst. `--at` sets a similarity by hand. `lab query --unknown` then answers "unknown" below it. The rates are of the
-images that it was chosen on: measure it on a split of other classes by `--at`, too.
+worst. `--at` sets a similarity by hand. `lab query --unknown` then answers "unknown" below it. The intervals of
+the rates are over classes: they hold what other classes would give, also at a threshold that was chosen on these.
 """
 
 from __future__ import annotations

@@ -106,15 +106,13 @@ def rate(counted: Jackknife) -> Rate:
     without = counted.without[~np.isnan(counted.without)]
     if np.isnan(value) or classes < FEWEST:
         return Rate(value, np.nan, np.nan, classes)
-    if without.min() <= 0 or without.max() >= 1:
+    if min(value, without.min()) <= 0 or max(value, without.max()) >= 1:
         return _rare(value, classes / 2 if counted.of_two else classes, classes)
     odds = np.log(without / (1 - without))
     away = odds - odds.mean()
     variance = (1 - 1 / len(away)) * float(np.square(away).sum())
     variance -= min(counted.among_pairs / (value * (1 - value)) ** 2, variance) / 2
-    # Where two classes meet the spread is shared by both, and large classes carry less of it.
-    of_sizes = classes if counted.of_two else effective(np.square(counted.weights))
-    half = _student(min(of_sizes - 1, _freedom(away))) * variance**0.5
+    half = _student(min(classes - 1, _freedom(away))) * variance**0.5
     middle = np.log(value / (1 - value))
     low, high = 1 / (1 + np.exp(half - middle)), 1 / (1 + np.exp(-half - middle))
     return Rate(value, float(low), float(high), classes)

@@ -1,7 +1,7 @@
-"""Random numbers that a checkpoint carries, and what SiMix (000, eq. 8-10) mixes by them.
+"""Random numbers whose state a checkpoint stores, and the virtual examples that SiMix (000, eq. 8-10) mixes by them.
 
-Draw number t is a function of (seed, t) alone. SiMix adds one virtual example a pair of positives, v = alpha x +
-(1 - alpha) z with alpha ~ U(0, 1), not renormalised, labelled like its parents.
+Draw number t depends on (seed, t) alone. SiMix adds one virtual example for each pair of positives, v = alpha x +
+(1 - alpha) z with alpha ~ U(0, 1). It is not normalised again and has the label of its parents.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from lab.losses._batch import Batch
 
 
 class Draws(nn.Module):
-    """Numbered random draws. The number of the next one is a buffer, so a resumed run draws what it would have drawn.
+    """Numbered random draws. The number of the next draw is a buffer, so a resumed run repeats the same draws.
 
-    Drawn on the CPU in float64, so device and precision do not change them.
+    The numbers are drawn on the CPU in float64, so device and precision do not change them.
     """
 
     count: Tensor
@@ -27,15 +27,15 @@ class Draws(nn.Module):
         self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def uniform(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """This draw's numbers in [0, 1)."""
+        """Return the current draw's numbers, uniform in [0, 1)."""
         return torch.rand(shape, generator=self._generator(), dtype=torch.float64).to(like)
 
     def normal(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """This draw's standard normal numbers."""
+        """Return the current draw's standard normal numbers."""
         return torch.randn(shape, generator=self._generator(), dtype=torch.float64).to(like)
 
     def advance(self) -> None:
-        """Go on to the next draw."""
+        """Move on to the next draw."""
         self.count += 1
 
     def _generator(self) -> torch.Generator:
@@ -43,13 +43,13 @@ class Draws(nn.Module):
 
 
 def positive_couples(labels: Tensor) -> Tensor:
-    """Every unordered pair of examples of one class, int64 [v 2], first row before second, in row order."""
+    """Return every unordered pair of examples of one class, int64 [v 2], first row before second, in row order."""
     pairs = positive_pairs(labels, labels, exclude_self=True)
     return pairs[pairs[:, 0] < pairs[:, 1]]
 
 
 def mixing_weights(owner: str, alpha: Tensor, couples: Tensor, like: Tensor) -> Tensor:
-    """Check weights that a caller gave, one a couple, [v]."""
+    """Validate the mixing weights that a caller passed, one per couple, [v]."""
     if alpha.shape != (len(couples),):
         raise ValueError(
             f"{owner}: alpha must hold one weight a pair of positives, [{len(couples)}], got {list(alpha.shape)}."
@@ -60,7 +60,7 @@ def mixing_weights(owner: str, alpha: Tensor, couples: Tensor, like: Tensor) -> 
 
 
 def mixed(batch: Batch, couples: Tensor, alpha: Tensor) -> Batch:
-    """The batch followed by its virtual examples, ranked among itself: [n+v d] and its labels."""
+    """Return the batch followed by its virtual examples, [n+v d], ranked among itself."""
     x, z = couples.unbind(1)
     virtual = alpha[:, None] * batch.queries[x] + (1 - alpha)[:, None] * batch.queries[z]
     rows = torch.cat([batch.queries, virtual])

@@ -1,4 +1,4 @@
-"""Our losses inside the wrappers of pytorch-metric-learning that take no other classes than that library's own."""
+"""Adapt our losses to those wrappers of pytorch-metric-learning that accept only classes of that library."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def for_pml(loss: Loss) -> BaseMetricLossFunction:
-    """A loss of ours as one of pytorch-metric-learning's, for its wrappers.
+    """Adapt a loss of this library to the wrappers of pytorch-metric-learning.
 
-    What takes it: `CrossBatchMemory`, `SelfSupervisedLoss` and `DistributedLossWrapper`, efficient or not. What takes
-    our losses as they are: the trainers and `MultipleLosses`. `DistributedLossWrapper` lets no gradient flow to the
-    other processes' rows unless it is wrapped as that library says; `lab.losses.gathered` always does.
+    Use it for `CrossBatchMemory`, `SelfSupervisedLoss` and `DistributedLossWrapper`, efficient or not. The trainers and
+    `MultipleLosses` accept our losses without it. `DistributedLossWrapper` passes no gradient to the rows of other
+    processes unless it is wrapped as that library documents; `lab.losses.gathered` always does.
 
-    The wrappers that remember or gather hand every query its pairs without itself. A loss that ranks reads from them
-    which reference each query is, and ranks the others. A miner inside a wrapper is refused by a loss that ranks; ours
-    that take mined pairs, such as `contrastive`, get them.
+    The wrappers with a memory and those that gather pass all pairs of a query except the pair with itself. A ranking
+    loss finds from these pairs which reference is the query itself, and ranks the others. A ranking loss refuses a
+    miner inside a wrapper; losses that take mined pairs, such as `contrastive`, use its pairs.
 
     Raises:
-        ValueError: this is no loss of ours.
+        ValueError: `loss` is not a loss of this library.
 
     Example:
         >>> import lab, torch
@@ -49,7 +49,7 @@ def _adapter() -> type:
     from pytorch_metric_learning.losses import BaseMetricLossFunction
 
     class Adapter(BaseMetricLossFunction):
-        """Passes on what the library hands over, in our terms."""
+        """Translate the library's arguments into those of our loss."""
 
         def __init__(self, loss: Loss):
             super().__init__()
@@ -73,8 +73,9 @@ def _adapter() -> type:
         def _get_name(self) -> str:
             return f"for_pml {type(self.loss).__name__}"
 
-    # Two of the wrappers go by the name of the class, and this is one that both know; pickle finds it by `__getattr__`.
-    Adapter.__name__ = Adapter.__qualname__ = "SupConLoss"
+    # Two of the wrappers decide by the name of the class; both accept this one. Pickle finds it by `__getattr__`.
+    Adapter.__name__ = "SupConLoss"
+    Adapter.__qualname__ = "SupConLoss"
     return Adapter
 
 
@@ -85,18 +86,22 @@ def __getattr__(name: str) -> type:
 
 
 def _itself(pairs: Sequence[Tensor], queries: int, items: int, who: str) -> Tensor | None:
-    """int64 [queries], the reference that is the query itself: the one that no pair names. None: pairs name all.
+    """Find the reference that is the query itself, int64 [queries]: the only one that no pair holds.
+
+    Returns None if the pairs hold every reference, so that no query is among them.
 
     Raises:
-        ValueError: pairs are missing, which means that a miner chose them.
+        ValueError: more pairs are missing, which means that a miner chose them.
     """
-    named = torch.zeros(queries, items, dtype=torch.bool, device=pairs[0].device)
+    in_pairs = torch.zeros(queries, items, dtype=torch.bool, device=pairs[0].device)
     if len(pairs) == 4:
-        named[pairs[0], pairs[1]] = named[pairs[2], pairs[3]] = True
-    missing = (~named).sum(1)
+        in_pairs[pairs[0], pairs[1]] = True
+        in_pairs[pairs[2], pairs[3]] = True
+    missing = (~in_pairs).sum(1)
     if not missing.any():
         return None
-    itself = (~named).int().argmax(1)
+
+    itself = (~in_pairs).int().argmax(1)
     if not bool((missing == 1).all()) or len(itself.unique()) < queries:
         raise ValueError(f"{who} reads every pair of the batch and takes no mined pairs; use it without a miner.")
     return itself
@@ -105,12 +110,16 @@ def _itself(pairs: Sequence[Tensor], queries: int, items: int, who: str) -> Tens
 def _ranked(
     loss: Loss, embeddings: Tensor, labels: Tensor, items: Tensor, item_labels: Tensor, itself: Tensor | None
 ) -> Tensor:
-    """The loss of queries among items, of which item itself[i] is query i and does not count."""
+    """Compute the loss of queries among items; item itself[i] is query i and is not ranked."""
     if itself is None:
         return loss(embeddings, labels, ref_emb=items, ref_labels=item_labels)
+
+    # Put the queries first among the items, in their own order: this is what `self_ranked` means.
     others = torch.ones(len(items), dtype=torch.bool, device=items.device)
     others[itself] = False
     order = torch.cat([itself, torch.nonzero(others).flatten()])
     with full_precision(embeddings):
         batch = replace(loss._admit(embeddings, labels, None, items[order], item_labels[order]), self_ranked=True)
-        return (loss.total if batch.has_positives else loss.without_positives)(batch)
+        if not batch.has_positives:
+            return loss.without_positives(batch)
+        return loss.total(batch)

@@ -1,4 +1,4 @@
-"""Ranks of the positives of a batch, as the losses over average precision and recall ask the kernels for them."""
+"""Ranks of the positives of a batch, which the losses over average precision and recall compute by the kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.surrogates import Surrogate
 
 
 class Excess(NamedTuple):
-    """By how much a query's negatives exceed a margin in total, and how many do, [n] each."""
+    """The negatives of each query that exceed a margin: the sum of their excesses and their number, [n] each."""
 
     total: Tensor
     violations: Tensor
@@ -22,9 +22,10 @@ class Excess(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranked:
-    """The positives of a batch and the items that they are ranked with.
+    """The positives of a batch, ranked among the items.
 
     pairs: int64 [p 2], query row and item row of every positive.
+    include_self: whether each query is among the items that it ranks.
     """
 
     batch: Batch
@@ -33,30 +34,29 @@ class Ranked:
 
     @property
     def owner(self) -> Tensor:
-        """int64 [p], the query of each positive."""
+        """int64 [p]: the query of each positive."""
         return self.pairs[:, 0]
 
     def above(self, step: Surrogate) -> Tensor:
-        """Soft number of items above each positive, [p]."""
+        """Count softly the items above each positive, [p]."""
         return rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def positives_above(self, step: Surrogate) -> Tensor:
-        """Soft number of the query's other positives above each positive, [p]."""
+        """Count softly the query's other positives above each positive, [p]."""
         return positive_rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def negatives_above(self, step: Surrogate) -> Tensor:
-        """Soft number of negatives above each positive, [p]."""
+        """Count softly the negatives above each positive, [p]."""
         return negative_rank_sums(*self.batch.sides, self.pairs, step, self._exclude_self)
 
     def negatives_above_and_excess(self, step: Surrogate, margin: float) -> tuple[Tensor, Excess]:
-        """`negatives_above`, [p], and in the same walk by how much negatives exceed a margin."""
-        sides = self.batch.sides
-        above, total, violations = rank_and_hinge_sums(*sides, self.pairs, step, margin, self._exclude_self)
+        """Return `negatives_above`, [p], and the excess of the negatives over a margin, from one pass."""
+        above, total, violations = rank_and_hinge_sums(*self.batch.sides, self.pairs, step, margin, self._exclude_self)
         n = len(self.batch)
         return above, Excess(total[:n], violations[:n])
 
     def mean(self, values: Tensor) -> Tensor:
-        """Mean over each query's positives, [n] from [p]; NaN where it has none."""
+        """Average over each query's positives, [n] from [p]; NaN for a query without positives."""
         return mean_per_query(values, self.owner, len(self.batch))
 
     @property
@@ -65,5 +65,8 @@ class Ranked:
 
 
 def ranked(batch: Batch, include_self: bool, self_is_positive: bool) -> Ranked:
-    """The ranking of a batch: is the query among its ranked items, and if so is it a positive of its own?"""
+    """Rank the positives of a batch.
+
+    include_self: the query is among the items that it ranks. self_is_positive: then it also counts as its own positive.
+    """
     return Ranked(batch, batch.pairs(include_self and self_is_positive), include_self)

@@ -14,6 +14,12 @@ from lab.losses._pml import PmlClassLoss
 class ArcFace(PmlClassLoss):
     """Cross-entropy on cosines with an angular margin (Deng et al., 2019). Not negative, lower is better.
 
+    When to use: the classes of the training images are known and each class has few images. A batch needs no positive
+    pairs, so any sampler will do. The loss learns one weight vector per class.
+
+    Relations: `cos_face` lowers the cosine instead of raising the angle. With a margin of 0 both equal
+    `normalized_softmax` with temperature 1 / scale.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("arc_face", num_classes=2, dim=2, scale=8)

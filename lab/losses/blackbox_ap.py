@@ -1,17 +1,18 @@
-"""Blackbox-AP (Rolinek et al., 2020): true ranks forward, and a second ranking of perturbed scores backward.
+"""Blackbox-AP (Rolinek et al., 2020): true ranks in forward, and a second ranking of perturbed scores in backward.
 
-Positives are handicapped and negatives helped by half a margin, s - margin (y - 1/2), and ranked. Forward is plain
-average precision; its gradient g with respect to the ranks (divided by the number of items) becomes, for the scores,
+The scores of positives are lowered and those of negatives raised by half a margin, s - margin (y - 1/2), then ranked.
+Forward is plain average precision. From its gradient g with respect to the ranks (divided by the number of items),
+backward computes the gradient with respect to the scores,
 
     -(rank(s) - rank(s + lambda g)) / lambda,
 
-the slope of a piecewise linear interpolation of the ranking: a large lambda reaches further, a small one is truer.
-The rank among positives carries no gradient. The released code multiplies the margin by |N(0, 1)| noise for every pair
-and adds 1e-5 to the number of positives, so a perfect ranking does not reach zero. The query is among the items and
-among its own positives in both.
+which is the slope of a piecewise linear interpolation of the ranking. A large lambda gives a gradient to scores that
+are further apart; a small one follows the ranking more closely. The rank among positives carries no gradient. The
+released code multiplies the margin by |N(0, 1)| noise for every pair and adds 1e-5 to the number of positives, so a
+perfect ranking does not reach zero. In both variants the query is among the items and among its own positives.
 
-Equal scores are ranked in order of position. Time O(n r (d + log r)); no similarity matrix is kept, but
-the released code's noise is.
+Equal scores are ranked in order of their index. Time O(n r (d + log r)); no similarity matrix is kept, except the
+noise of the released code.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from lab.losses._draws import Draws
 from lab.surrogates import once_differentiable
 
 SMOOTHING = 1e-5
-"""What the released code adds to the number of positives."""
+"""The released code adds this to the number of positives."""
 
 
 def ranks(scores: Tensor) -> Tensor:
-    """Rank of each entry of each row, 1 for the highest, [n r]."""
+    """Compute the rank of each entry within its row, 1 for the highest, [n r]."""
     order = torch.argsort(scores, dim=1, descending=True, stable=True)
-    places = torch.arange(1, scores.shape[1] + 1, device=scores.device, dtype=scores.dtype)
-    return torch.empty_like(scores).scatter_(1, order, places.expand_as(scores))
+    ascending = torch.arange(1, scores.shape[1] + 1, device=scores.device, dtype=scores.dtype)
+    return torch.empty_like(scores).scatter_(1, order, ascending.expand_as(scores))
 
 
 class _BlackboxRanks(torch.autograd.Function):
@@ -58,7 +59,7 @@ class _BlackboxRanks(torch.autograd.Function):
 
 
 def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing: float) -> Tensor:
-    """1 - AP with blackbox gradients, one value a query, [n].
+    """Compute 1 - AP with blackbox gradients for each query, [n].
 
     scores: [n r], -inf where an item is not ranked; positives: bool [n r].
     """
@@ -72,8 +73,14 @@ def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing:
 class BlackboxAP(RankingKnobs, Loss):
     """1 - AP, differentiated by interpolation (Rolinek et al., 2020). Range [0, 1), lower is better.
 
-    variant "released": both calls take `noise`, [n r], in the place of |N(0, 1)|; without it the noise is drawn from
+    In the variant "released" both calls take `noise`, [n r], instead of |N(0, 1)|. Without it the noise is drawn from
     (seed, number of training calls).
+
+    When to use: to compare a smooth surrogate of AP with the true AP and an interpolated gradient. A batch needs at
+    least two images per class.
+
+    Relations: with a margin of 0 its value is 1 minus the true AP of the batch, which `smooth_ap` and `sup_ap`
+    approximate.
 
     Example:
         >>> import lab, torch
@@ -110,24 +117,26 @@ class BlackboxAP(RankingKnobs, Loss):
 
     @property
     def peak(self) -> Peak:
-        # The released code draws noise for every pair. Otherwise blocks come and go on the heap, which keeps more or
-        # less of them: 1 to 3 times this was seen.
-        return Peak(0.5, pairs=3) if self.knobs.variant == "released" else Peak(2, tiles=1)
+        if self.knobs.variant == "released":
+            return Peak(0.5, pairs=3)  # noise for every pair
+        return Peak(2, tiles=1)  # measured: 1 to 3 times this, depending on how many freed blocks the heap keeps
 
     def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         knobs = self.knobs
         noise = self._noise(batch, noise)
         smoothing = SMOOTHING if knobs.variant == "released" else 0.0
 
-        def values(similarities: Tensor, rows: slice) -> Tensor:
+        def values_of_rows(similarities: Tensor, rows: slice) -> Tensor:
             positives, ranked = batch.masks(rows, self.ranks_itself)
             same = batch.masks(rows, True)[0].to(similarities)
-            scores = similarities - knobs.margin * (same - 0.5) * (1 if noise is None else noise[rows])
+            noise_of_rows = 1 if noise is None else noise[rows]
+            scores = similarities - knobs.margin * (same - 0.5) * noise_of_rows
             return blackbox_ap_values(scores.masked_fill(~ranked, -torch.inf), positives, knobs.lam, smoothing)
 
-        return by_rows(batch.queries, batch.items, values)
+        return by_rows(batch.queries, batch.items, values_of_rows)
 
     def _noise(self, batch: Batch, noise: Tensor | None) -> Tensor | None:
+        """Return the noise of every pair, [n r]: as passed or drawn; None in the paper's variant."""
         if self.draws is None:
             if noise is not None:
                 raise ValueError("BlackboxAP: noise belongs to variant='released'; the paper's margin is fixed.")

@@ -1,8 +1,8 @@
-"""Calibration loss (001, eq. 7): pull positive scores over one threshold and negative scores under another.
+"""Calibration loss (001, eq. 7): pull positive scores above one threshold and push negative scores below another.
 
-Scores that mean the same in every batch make the mean of the batches' APs close to the AP of the whole set. Where the
-loss is zero on every batch, with alpha above beta, each batch and the whole set are ranked right, so that there is no
-decomposability gap; where batches are ranked right, what violates a threshold bounds it (001, eq. 9). Per query,
+If scores are comparable between batches, the mean AP of the batches is close to the AP of the whole set. If the loss is
+zero on every batch and alpha is above beta, each batch and the whole set are ranked right, so the decomposability gap
+is zero. If only the batches are ranked right, the violations of the thresholds bound the gap (001, eq. 9). Per query,
 
     mean over positives of [alpha - s]+   plus   mean over negatives of [s - beta]+
 
@@ -24,32 +24,33 @@ from lab.losses._ranks import Excess
 
 
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
-    """By how much each query's negatives exceed beta."""
+    """Sum by how much the negatives of each query exceed beta, and count them."""
     n = len(batch)
     total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.self_ranked)
     return Excess(total[:n], violations[:n])
 
 
 def positive_similarities(batch: Batch, include_self: bool) -> Tensor:
-    """The similarity of each positive to its query, [p].
+    """Compute the similarity of each positive to its query, [p].
 
-    To be asked for before the tiles are walked: backward goes the other way, and their memory is free by then.
+    Call it before the kernels that walk tiles: backward runs in reverse order, and their memory is free by then.
     """
     return pair_similarities(*batch.sides, batch.pairs(include_self))
 
 
 def calibration_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
-    """001 eq. 7, one value a query, [n]."""
-    pairs, n = batch.pairs(include_self), len(batch)
-    too_far = mean_per_query((alpha - similarities).clamp_min(0), pairs[:, 0], n)
-    alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)
+    """Compute one value per query, [n] (001, eq. 7)."""
+    n = len(batch)
+    owner = batch.pairs(include_self)[:, 0]
+    too_far = mean_per_query((alpha - similarities).clamp_min(0), owner, n)
+    alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)  # items of the query's class
     return too_far + excess.total / (len(batch.items) - alike).clamp_min(1)
 
 
 def active_pair_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
-    """Contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
+    """Compute the contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
-    n times each query's share: their mean over the n queries is the loss.
+    The values are n times each query's share, so their mean over the n queries is the loss.
     """
     far, near = active_pair_parts(batch, similarities, alpha, include_self, excess)
     return far + near
@@ -58,11 +59,13 @@ def active_pair_values(batch: Batch, similarities: Tensor, alpha: float, include
 def active_pair_parts(
     batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess
 ) -> tuple[Tensor, Tensor]:
-    """What positives and what negatives add to `active_pair_values`, [n] each."""
-    pairs, n = batch.pairs(include_self), len(batch)
+    """Compute the parts of `active_pair_values` that come from positives and from negatives, [n] each."""
+    n = len(batch)
+    owner = batch.pairs(include_self)[:, 0]
     too_far = (alpha - similarities).clamp_min(0)
-    share_far = too_far.new_zeros(n).index_add(0, pairs[:, 0], too_far) / (too_far > 0).sum().clamp_min(1)
-    return n * share_far, n * (excess.total / excess.violations.sum().clamp_min(1))
+    share_far = too_far.new_zeros(n).index_add(0, owner, too_far) / (too_far > 0).sum().clamp_min(1)
+    share_near = excess.total / excess.violations.sum().clamp_min(1)
+    return n * share_far, n * share_near
 
 
 class CalibrationKnobs(HasKnobs):
@@ -79,9 +82,15 @@ class CalibrationKnobs(HasKnobs):
 class Calibration(CalibrationKnobs, RankingKnobs, Loss):
     """Calibration of scores across batches (ROADMAP, eq. 7). Range [0, 1 + alpha + 1 - beta], lower is better.
 
-    variant "released" averages over the violating pairs of the batch; `per_query` then gives n times each query's
-    share, whose mean is the loss where every query has a positive: one without is told as NaN. The query itself is left
-    out in both.
+    The variant "released" averages over the violating pairs of the batch. `per_query` then returns n times each query's
+    share; if every query has a positive, their mean is the loss, and a query without a positive gets NaN. Both variants
+    leave out the query itself.
+
+    When to use: as a part of `roadmap`, or beside another ranking loss, so that one threshold on the similarity fits
+    all queries. A batch needs at least two images per class.
+
+    Relations: variant "released" equals `margin_contrastive` with the same two thresholds. `roadmap` with lam=1 is this
+    loss.
 
     Example:
         >>> import lab, torch
@@ -110,17 +119,17 @@ class Calibration(CalibrationKnobs, RankingKnobs, Loss):
         return self.total_with(batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta))
 
     def similarities(self, batch: Batch) -> Tensor:
-        """`positive_similarities` of the pairs that the loss looks at."""
+        """Compute `positive_similarities` for the pairs that the loss reads."""
         return positive_similarities(batch, self.ranks_itself)
 
     def values_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
-        """`values`, from similarities and an excess that are known already."""
+        """Compute `values` from the similarities and the excess of an earlier pass."""
         shares = self._shares(batch, similarities, excess)
-        alone = torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
-        return shares.masked_fill(alone, torch.nan)
+        without_positives = torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
+        return shares.masked_fill(without_positives, torch.nan)
 
     def total_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
-        """`total`, from similarities and an excess that are known already."""
+        """Compute `total` from the similarities and the excess of an earlier pass."""
         if self.knobs.variant == "paper":
             return self.values_with(batch, similarities, excess).nanmean()
         return self._shares(batch, similarities, excess).mean()

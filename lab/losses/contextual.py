@@ -5,17 +5,18 @@
     L_reg       (s~ - mean of all similarities)^2                                                      (eq. 7)
     loss        lambda L_context + (1 - lambda) L_contrast + gamma L_reg                               (eq. 6)
 
-w is the contextual similarity (`lab.kernels.plain.neighbours`): neighbours within eps of the k-th, the share of
-neighbours and of strangers that a pair has in common, averaged over close reciprocal neighbours. theta, "is at least",
-is a step forward with the constant slope alpha backward. k is the number of examples a class in the batch.
+w is the contextual similarity (`lab.kernels.plain.neighbours`): the neighbours of an example lie within eps of its
+k-th; w is the share of neighbours, and of examples outside both neighbourhoods, that a pair has in common, averaged
+over close reciprocal neighbours. theta, the comparison "at least", is a step with the constant slope alpha in backward.
+k is the number of examples per class in the batch.
 
 The released code for 256-pixel images weights the contrastive part 1 - lambda - gamma ("released"); that for 224-pixel
-images swaps the roles of lambda ("released_224"). Where a neighbourhood covers the whole batch the released code gives
-NaN, since nothing is outside; ours counts no shared strangers.
+images swaps the roles of lambda ("released_224"). If a neighbourhood covers the whole batch, nothing is outside and the
+released code returns NaN; ours counts zero shared examples outside.
 
-With `ref_emb` neighbourhoods are found among queries and references together, and the loss is over their pairs.
-On the CPU, as long as neighbourhoods are small, O(n^2 d) time and O(n k^2) memory by sparse products; with a switch of
-table 5 off its default, or elsewhere, O(n^3) time as matrix products and O(n^2) memory.
+With `ref_emb`, neighbourhoods are taken among queries and references together, and the loss is over their pairs.
+On the CPU, as long as neighbourhoods are small, sparse products take O(n^2 d) time and O(n k^2) memory. On other
+devices, or with a switch of table 5 changed, matrix products take O(n^3) time and O(n^2) memory.
 """
 
 from __future__ import annotations
@@ -39,11 +40,17 @@ from lab.surrogates import ConstantGradient, LinearTail, Sigmoid, Surrogate
 class Contextual(RankingKnobs, Loss):
     """Contextual similarity against label similarity (Contextual, eq. 6). Not negative, lower is better.
 
-    A mean over pairs, so `per_query` gives n times each query's share; their mean is the loss where every query has a
-    positive, and the share of one without is told as NaN.
+    The loss is a mean over pairs, so `per_query` returns n times each query's share. If every query has a positive,
+    the mean of `per_query` is the loss; a query without a positive gets NaN.
 
     The defaults lam 0.4, eps 0.05 and gamma 0.1 are appendix G's, for 256 pixels; its s_tilde is 0.25. The default 0.3
     is section 5's, for 224 pixels, where eps and lam (best at 0.8 to 0.9) are tuned for each data set.
+
+    When to use: labels are noisy or training images are few (section 4.4 of the paper). A batch needs at least two
+    images per class, best the same number of each, because k is the class size.
+
+    Relations: in the variant "paper", lam=0 and gamma=0 leave `margin_contrastive` with the same two thresholds. The
+    wrapper `similarity_regulariser` adds the regulariser to any loss, and `with_contrastive` the contrastive part.
 
     Example:
         >>> import lab, torch
@@ -142,7 +149,7 @@ class Contextual(RankingKnobs, Loss):
         return self._shares(batch).mean()
 
     def _shares(self, batch: Batch) -> Tensor:
-        """Each query's share of the loss, times the number of queries, [n]."""
+        """Compute each query's share of the loss, times the number of queries, [n]."""
         knobs = self.knobs
         context, contrast, regulariser = self.parts(batch)
         if knobs.variant == "paper":
@@ -152,14 +159,21 @@ class Contextual(RankingKnobs, Loss):
         return knobs.lam * contrast + (1 - knobs.lam) * context + knobs.gamma * regulariser
 
     def parts(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-        """L_context and L_contrast as shares whose mean is the part, [n] each, and L_reg, []."""
+        """Compute L_context and L_contrast as shares whose mean is the part, [n] each, and L_reg, []."""
         knobs = self.knobs
-        mean = batch.queries.mean(0)
-        mean_similarity = mean @ (mean if batch.items is batch.queries else batch.items.mean(0))
+        mean_query = batch.queries.mean(0)
+        mean_item = mean_query if batch.items is batch.queries else batch.items.mean(0)
+        mean_similarity = mean_query @ mean_item  # the mean over all pairs of rows
+
         similarities = positive_similarities(batch, include_self=False)
-        wrong, excess = self._sparse(batch) or (self._wrong(batch), excess_of_negatives(batch, knobs.delta_neg))
+        sparse = self._sparse_errors(batch)
+        if sparse is not None:
+            errors, excess = sparse
+        else:
+            errors = self._dense_errors(batch)
+            excess = excess_of_negatives(batch, knobs.delta_neg)
         contrast = active_pair_values(batch, similarities, knobs.delta_pos, include_self=False, excess=excess)
-        return wrong / len(batch.items), contrast, (knobs.s_tilde - mean_similarity).square()
+        return errors / len(batch.items), contrast, (knobs.s_tilde - mean_similarity).square()
 
     @property
     def peak(self) -> Peak | None:
@@ -167,36 +181,45 @@ class Contextual(RankingKnobs, Loss):
 
     @property
     def _as_published(self) -> bool:
-        """Whether every switch of table 5 stands at its default, for which there is a walk without whole matrices."""
+        """Whether all switches of table 5 have their defaults, for which sparse neighbourhoods suffice."""
         knobs = self.knobs
-        whole = knobs.intersection and knobs.complement and knobs.expansion
-        whole = whole and knobs.stop_gradient and not knobs.detach_expansion
-        plain = knobs.theta == "step" and knobs.conjunction == "product" and not knobs.correct_gradient
-        return whole and plain and self.ranks_itself
+        all_steps = knobs.intersection and knobs.complement and knobs.expansion
+        all_gradients = knobs.stop_gradient and not knobs.detach_expansion and not knobs.correct_gradient
+        step_surrogates = knobs.theta == "step" and knobs.conjunction == "product"
+        return all_steps and all_gradients and step_surrogates and self.ranks_itself
 
-    def _sparse(self, batch: Batch) -> tuple[Tensor, Excess] | None:
-        """Squared errors and the negatives' excess from sparse neighbourhoods; None where those are not to be had."""
+    def _sparse_errors(self, batch: Batch) -> tuple[Tensor, Excess] | None:
+        """Compute the squared errors [n] and the negatives' excess from sparse neighbourhoods; None if not possible."""
         knobs = self.knobs
         if not (self._as_published and batch.items is batch.queries):
             return None
         labels = batch.query_labels
-        errors = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
-        return errors and (errors[0], Excess(*errors[1:]))
+        sums = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
+        if sums is None:  # no kernel for this device, or neighbourhoods that are too large
+            return None
+        errors, total, violations = sums
+        return errors, Excess(total, violations)
 
-    def _wrong(self, batch: Batch) -> Tensor:
-        """Squared errors of each query's contextual similarities, [n], by whole matrices."""
+    def _dense_errors(self, batch: Batch) -> Tensor:
+        """Compute the squared errors of each query's contextual similarities, [n], by whole matrices."""
         contextual = self._similarity(batch)
-        return (batch.same_label.to(contextual) - contextual).square().masked_fill(batch.itself, 0).sum(1)
+        errors = (batch.same_label.to(contextual) - contextual).square()
+        return errors.masked_fill(batch.itself, 0).sum(1)
 
     def _similarity(self, batch: Batch) -> Tensor:
-        """w of each query and item, [n r]; neighbourhoods are taken among all examples at hand."""
+        """Compute w of each query and item, [n r]; neighbourhoods are taken among queries and items together."""
         n = len(batch)
-        alone = batch.items is batch.queries
-        ranked = len(batch.items) + (0 if batch.self_ranked else len(batch))
+        ranked = len(batch.items) + (0 if batch.self_ranked else n)
         require_whole_matrices(ranked, batch.queries.element_size(), str(batch.queries.device))
-        added = slice(n if batch.self_ranked else 0, None)
-        rows = batch.queries if alone else torch.cat([batch.queries, batch.items[added]])
-        labels = batch.query_labels if alone else torch.cat([batch.query_labels, batch.item_labels[added]])
+
+        # All examples: the queries, then the items that are no queries.
+        rows = batch.queries
+        labels = batch.query_labels
+        if batch.items is not batch.queries:
+            added = slice(n if batch.self_ranked else 0, None)
+            rows = torch.cat([rows, batch.items[added]])
+            labels = torch.cat([labels, batch.item_labels[added]])
+
         distances = squared_distances(rows)
         if self.knobs.correct_gradient:
             distances = corrected(distances, labels[:, None] == labels[None, :])
@@ -204,10 +227,13 @@ class Contextual(RankingKnobs, Loss):
         return among_all[:n] if batch.self_ranked else among_all[:n, n:]
 
     def _steps(self, labels: Tensor) -> Steps:
+        """Collect the switches of the contextual similarity for a batch with these labels."""
         knobs = self.knobs
         steps: dict[str, Surrogate] = {
-            "step": ConstantGradient(knobs.alpha), "sigmoid": Sigmoid(knobs.tau), "upper_bound": LinearTail(knobs.tau)
-        }  # fmt: skip
+            "step": ConstantGradient(knobs.alpha),
+            "sigmoid": Sigmoid(knobs.tau),
+            "upper_bound": LinearTail(knobs.tau),
+        }
         return Steps(
             k=self._k(labels),
             eps=knobs.eps,
@@ -222,5 +248,7 @@ class Contextual(RankingKnobs, Loss):
         )
 
     def _k(self, labels: Tensor) -> int:
-        """Size of a neighbourhood."""
-        return self.knobs.k or max(1, round(len(labels) / len(labels.unique())))
+        """Return the size of a neighbourhood: the knob k, or the mean class size of these labels."""
+        if self.knobs.k is not None:
+            return self.knobs.k
+        return max(1, round(len(labels) / len(labels.unique())))

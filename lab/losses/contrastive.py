@@ -13,6 +13,10 @@ from lab.losses._pml import PmlLoss
 class Contrastive(PmlLoss):
     """Pull positives under one distance, push negatives over another. Not negative, lower is better.
 
+    When to use: the classical pair loss, as a baseline on distances. A batch needs at least two images per class.
+
+    Relations: `margin_contrastive` is the same idea on cosines, with room for positives to differ.
+
     Example:
         >>> import lab, torch
         >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])

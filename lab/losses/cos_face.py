@@ -13,6 +13,11 @@ from lab.losses._pml import PmlClassLoss
 class CosFace(PmlClassLoss):
     """Cross-entropy on cosines with an additive margin (Wang et al., 2018). Not negative, lower is better.
 
+    When to use: as `arc_face`, whose margin is an angle; here it is a cosine. A batch needs no positive pairs. The loss
+    learns one weight vector per class.
+
+    Relations: with a margin of 0 it equals `normalized_softmax` with temperature 1 / scale.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("cos_face", num_classes=2, dim=2, scale=8)

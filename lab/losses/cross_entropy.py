@@ -1,4 +1,4 @@
-"""Softmax cross-entropy of a linear classifier on the embedding: the baseline that every ranking loss is held against.
+"""Softmax cross-entropy of a linear classifier on the embedding: the baseline with which ranking losses are compared.
 
     -log softmax((W e + b) / temperature)_y, mean over the batch
 
@@ -20,11 +20,17 @@ class CrossEntropy(ClassLoss):
 
     classifier: linear layer with weight [c d].
 
+    When to use: the baseline for every other loss. A batch needs no positive pairs. The encoder should not normalise
+    its embeddings, because their lengths carry information here.
+
+    Relations: `normalized_softmax` is the same on rows and weights of unit length. The metric `classifier_accuracy`
+    reads its classifier.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("cross_entropy", num_classes=2, dim=2, bias=False)
         >>> loss.classifier.weight.data = torch.eye(2)  # as training might have left it
-        >>> embeddings = torch.tensor([[1.0, 0.0], [3.0, 0.0]])  # a longer embedding says it louder
+        >>> embeddings = torch.tensor([[1.0, 0.0], [3.0, 0.0]])  # a longer embedding gives a more confident class
         >>> loss.per_query(embeddings, torch.tensor([0, 0])).detach().round(decimals=3)
         tensor([0.3130, 0.0490])
     """
@@ -44,7 +50,10 @@ class CrossEntropy(ClassLoss):
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
 
     def values(self, batch: Batch) -> Tensor:
-        rows, smoothing = batch.queries, self.knobs.label_smoothing
-        weight, bias = self.classifier.weight.to(rows), self.classifier.bias
-        logits = F.linear(rows, weight, None if bias is None else bias.to(rows)) / self.knobs.temperature
-        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=smoothing)
+        rows = batch.queries
+        weight = self.classifier.weight.to(rows)
+        bias = self.classifier.bias
+        if bias is not None:
+            bias = bias.to(rows)
+        logits = F.linear(rows, weight, bias) / self.knobs.temperature
+        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=self.knobs.label_smoothing)

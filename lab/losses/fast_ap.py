@@ -5,8 +5,8 @@ H+ and H the cumulated positives and items up to it,
 
     1 - (1 / |P|) sum over bins of  h+ H+ / H
 
-then the mean over queries with positives. The released code's hand-written backward leaves out a factor 2 / N, so its
-gradient is N / 2 times too large for N such queries; `variant="released"` reproduces that. The query is left out.
+then the mean over queries with positives. The released code's hand-written backward omits a factor 2 / N, so its
+gradient is N / 2 times too large for N such queries; `variant="released"` reproduces that. The query is not ranked.
 
 Time O(n r d); no similarity matrix is kept.
 """
@@ -23,20 +23,34 @@ from lab.losses._batch import Batch
 
 
 def binned_ap(batch: Batch, include_self: bool, low: float, intervals: int) -> Tensor:
-    """Average precision of each query by bins of similarity on [low, 1], [n]; NaN without positives.
+    """Compute the average precision of each query from bins of similarity on [low, 1], [n]; NaN without positives.
 
-    Bins run from the best to the worst. Each one's positives, as a share of all, are worth the precision of all bins
-    up to it.
+    Bins run from the highest similarity to the lowest. The precision up to each bin is weighted by the share of the
+    positives that lie in the bin.
     """
-    sides = batch.queries, batch.items, batch.query_labels, batch.item_labels
-    positives, seen = soft_histograms(*sides, batch.self_ranked and not include_self, low, intervals)
-    precision = positives.cumsum(1) / torch.where(seen > 0, seen, 1)
+    positives, items_so_far = soft_histograms(
+        batch.queries,
+        batch.items,
+        batch.query_labels,
+        batch.item_labels,
+        batch.self_ranked and not include_self,
+        low,
+        intervals,
+    )
+    precision = positives.cumsum(1) / torch.where(items_so_far > 0, items_so_far, 1)
     count = positives.detach().sum(1).round()
-    return ((positives * precision).sum(1) / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
+    average = (positives * precision).sum(1) / count.clamp_min(1)
+    return average.masked_fill(count == 0, torch.nan)
 
 
 class FastAP(RankingKnobs, Loss):
     """1 - AP of soft distance histograms (Cakir et al., 2019). Range [0, 1], lower is better.
+
+    When to use: a ranking loss that is cheap in large batches, since its cost does not grow with the number of positive
+    pairs. A batch needs at least two images per class.
+
+    Relations: equals `softbin_ap` with bins one more, low=-1 and include_self=False. `smooth_ap` compares single
+    similarities instead of counting them in bins.
 
     Example:
         >>> import lab, torch
@@ -69,5 +83,6 @@ class FastAP(RankingKnobs, Loss):
         loss = values.nanmean()
         if self.knobs.variant == "paper":
             return loss
+        # Add a term of value zero that scales the gradient by N / 2, as the released code does.
         excess = (~values.isnan()).sum() / 2 - 1
         return loss + excess * (loss - loss.detach())

@@ -19,6 +19,11 @@ from lab.losses._pml import PmlTripletLoss
 class Margin(PmlTripletLoss):
     """Positives inside a boundary, negatives outside, each by a margin. Lower is better.
 
+    When to use: as `triplet_margin`, where one boundary between near and far should hold for all queries, or one per
+    class. A batch needs at least two images per class.
+
+    Relations: replaces `triplet_margin` in Wu et al. (2017), there with its distance-weighted miner.
+
     Example:
         >>> import lab, torch
         >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
@@ -69,9 +74,14 @@ class Margin(PmlTripletLoss):
         return super().values(batch)
 
     def _check_boundaries(self, batch: Batch) -> None:
-        count, labels = self.knobs.boundaries, batch.query_labels
-        if count is not None and (int(labels.min()) < 0 or int(labels.max()) >= count):
+        """Raise ValueError if a label has no boundary."""
+        count = self.knobs.boundaries
+        if count is None:
+            return
+        low = int(batch.query_labels.min())
+        high = int(batch.query_labels.max())
+        if low < 0 or high >= count:
             raise ValueError(
-                f"Margin: with {count} boundaries labels must run from 0 to {count - 1}, got {int(labels.min())} to "
-                f"{int(labels.max())}; set boundaries to the number of training classes."
+                f"Margin: with {count} boundaries labels must run from 0 to {count - 1}, got {low} to {high}; set "
+                "boundaries to the number of training classes."
             )

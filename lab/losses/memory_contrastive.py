@@ -1,9 +1,9 @@
-"""Contrastive loss on cosines, summed over pairs: what cross-batch memory was published with (Wang et al., 2020).
+"""Contrastive loss on cosines, summed over pairs, with which cross-batch memory was published (Wang et al., 2020).
 
-Of each query: the sum of 1 - s over its positives, plus the sum of s over negatives with s > margin; the mean over
-queries. Nothing divides by the number of pairs, so that it grows with the items ranked, as a memory of 60,000 makes it.
-(The released code leaves out positives with s above 1 - 1e-5, which are the query itself and its exact copies; here the
-query is left out by its position.) O(n r d) time; no similarity matrix is kept.
+For each query, the sum of 1 - s over its positives plus the sum of s over negatives with s > margin; then the mean over
+queries. The sums are not divided by the number of pairs, so the loss grows with the number of items, for instance with
+the size of a memory. (The released code drops positives with s above 1 - 1e-5, which are the query and its exact
+copies; here the query is left out by its index.) O(n r d) time; no similarity matrix is kept.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ class MemoryContrastive(Loss):
 
     Wrap it in `cross_batch_memory` for XBM.
 
+    When to use: inside the wrapper `cross_batch_memory`; this pair is the method XBM. A batch needs at least two images
+    per class, or a memory that holds others.
+
+    Relations: `margin_contrastive` averages over the violating pairs instead of summing over all.
+
     Example:
         >>> import lab, torch
         >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
@@ -37,10 +42,11 @@ class MemoryContrastive(Loss):
     )
 
     def values(self, batch: Batch) -> Tensor:
-        def values(similarities: Tensor, rows: slice) -> Tensor:
+        def values_of_rows(similarities: Tensor, rows: slice) -> Tensor:
             positives, ranked = batch.masks(rows, include_self=False)
-            pulled = ((1 - similarities) * positives).sum(1)
-            pushed = (similarities * (ranked & ~positives & (similarities > self.knobs.margin))).sum(1)
-            return (pulled + pushed).masked_fill(~positives.any(1), torch.nan)
+            hard_negatives = ranked & ~positives & (similarities > self.knobs.margin)
+            pull = ((1 - similarities) * positives).sum(1)
+            push = (similarities * hard_negatives).sum(1)
+            return (pull + push).masked_fill(~positives.any(1), torch.nan)
 
-        return by_rows(batch.queries, batch.items, values)
+        return by_rows(batch.queries, batch.items, values_of_rows)

@@ -16,13 +16,18 @@ from torch import Tensor
 
 from lab.core.knobs import knob
 from lab.losses._batch import Batch
-from lab.losses._pml import PmlLoss
+from lab.losses._pml import PmlLoss, references
 
 
 class MultiSimilarity(PmlLoss):
     """Soft maximum over hard positives and hard negatives (Wang et al., 2019). Not negative, lower is better.
 
-    Pairs that a trainer's own miner hands over are used as they are.
+    Pairs that a trainer's miner passes are used as they are.
+
+    When to use: a strong pair loss that weights hard pairs most. A batch needs at least two images per class.
+
+    Relations: `contrastive` weights all violating pairs alike; `nt_xent` compares each positive pair with all negatives
+    of its query.
 
     Example:
         >>> import lab, torch
@@ -67,10 +72,10 @@ class MultiSimilarity(PmlLoss):
 
 
 def _hard_pairs(batch: Batch, epsilon: float) -> tuple[Tensor, ...]:
-    """The library's miner, without a query's comparison to itself."""
+    """Mine hard pairs by the library's miner, and drop the pairs of a query with itself."""
     from pytorch_metric_learning import miners
 
-    references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
-    a1, p, a2, n = miners.MultiSimilarityMiner(epsilon=epsilon)(batch.queries, batch.query_labels, *references)
+    miner = miners.MultiSimilarityMiner(epsilon=epsilon)
+    a1, p, a2, n = miner(batch.queries, batch.query_labels, *references(batch))
     others = ~batch.itself[a1, p]
     return a1[others], p[others], a2, n

@@ -13,6 +13,12 @@ from lab.losses._pml import PmlClassLoss
 class NormalizedSoftmax(PmlClassLoss):
     """Cross-entropy on cosines with class weights (Zhai and Wu, 2019). Not negative, lower is better.
 
+    When to use: a baseline of classification that is trained on cosines, as the search uses them. A batch needs no
+    positive pairs. The loss learns one weight vector per class.
+
+    Relations: `cross_entropy` without bias, on rows and weights of unit length. `arc_face` and `cos_face` add a margin.
+    `proxy_nca` with twice the temperature has the same value.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("normalized_softmax", num_classes=2, dim=2, temperature=0.5)

@@ -15,6 +15,11 @@ from lab.losses._pml import PmlLoss
 class NTXent(PmlLoss):
     """Softmax of each positive against the query's negatives. Not negative, lower is better.
 
+    When to use: for self-supervised or weakly supervised pairs, and as a baseline of classification within the batch. A
+    batch needs at least two images per class, and many classes.
+
+    Relations: also known as InfoNCE. `multi_similarity` sums over the positives inside the logarithm.
+
     Example:
         >>> import lab, torch
         >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])

@@ -18,7 +18,12 @@ from lab.losses._pml import PmlClassLoss
 class ProxyAnchor(PmlClassLoss):
     """Each class proxy gathers its examples against all others (Kim et al., 2020). Not negative, lower is better.
 
-    A mean over proxies, so `per_query` gives what the loss would be for each example alone.
+    The loss is a mean over proxies, so `per_query` returns the loss of each example as a batch of one.
+
+    When to use: training should converge fast and images of one class should also learn from each other, by the proxy
+    that they share. A batch needs no positive pairs.
+
+    Relations: `proxy_nca` compares each example with all proxies; here each proxy is compared with all examples.
 
     Example:
         >>> import lab, torch
@@ -42,7 +47,8 @@ class ProxyAnchor(PmlClassLoss):
     )
 
     def values(self, batch: Batch) -> Tensor:
-        rows, knobs = batch.queries, self.knobs
+        rows = batch.queries
+        knobs = self.knobs
         self.inner.cast_types(rows.dtype, rows.device)
         cosines = self.inner.get_logits(rows)
         zero = cosines.new_zeros(())

@@ -1,7 +1,7 @@
 """ProxyNCA++ (Teh et al., 2020), from pytorch-metric-learning.
 
 -log of the softmax over all proxies of minus squared distance over temperature, at the proxy of the class; rows and
-proxies have unit length; the mean over the batch. Temperature 1 is the library's ProxyNCALoss as it comes.
+proxies have unit length; the mean over the batch. Temperature 1 is the default of the library's ProxyNCALoss.
 O(n c d) time, O(n c) memory.
 """
 
@@ -15,6 +15,12 @@ from lab.losses._pml import PmlClassLoss
 
 class ProxyNCA(PmlClassLoss):
     """Softmax over class proxies (Teh et al., 2020). Not negative, lower is better.
+
+    When to use: a fast proxy loss for batches of any composition; each example is compared with one proxy per class. A
+    batch needs no positive pairs.
+
+    Relations: equals `normalized_softmax` with half the temperature, because the squared distance of unit rows is 2 - 2
+    cosine. `proxy_anchor` sums over the examples of each proxy instead.
 
     Example:
         >>> import lab, torch

@@ -34,20 +34,21 @@ from lab.surrogates import Sigmoid
 
 KS = (1, 2, 4, 8, 16)
 SIMIX_KS = (1, 2, 4, 8, *range(12, 33, 4))
-"""The paper's lengths of the short list without and with SiMix (000, section 4.2)."""
+"""The paper's cut-offs k, without and with SiMix (000, section 4.2)."""
 
 
 def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...], tau1: float) -> Tensor:
-    """1 - soft recall@k, mean over `ks`, one value a query, [n] (000, eq. 5-7).
+    """Compute 1 - soft recall@k, averaged over `ks`, for each query, [n] (000, eq. 5-7).
 
-    above: [p], soft number of items above each positive; owner: int64 [p], its query.
+    above: [p], soft number of items above each positive; owner: int64 [p], the query of each positive.
     """
     positives = torch.bincount(owner, minlength=queries)
     lengths = torch.tensor(ks, dtype=above.dtype, device=above.device)[:, None]
+
+    # The sigmoid is cut off below 1e-24 (float32). A smaller slope, multiplied by another one, is a subnormal number,
+    # and products of subnormal numbers take five times as long on an Intel Xeon. If all positives of a batch rank that low,
+    # 55 tau1 ranks beyond the largest k, the gradient is zero instead of 1e-25 or less.
     numbers = torch.finfo(above.dtype)
-    # Further out value and slope are cut off, at 1e-24 in float32: times another such number a slope is subnormal, and
-    # with those among its factors a product takes an Intel Xeon five times as long. A batch of which all positives
-    # lie that far out, 55 tau1 ranks beyond the longest list, has no gradient at all, instead of one of 1e-25 and less.
     farthest = math.log(numbers.tiny / numbers.eps**2)
     hits = torch.sigmoid(((lengths - 1 - above) / tau1).clamp_min(farthest))
     retrieved = above.new_zeros(len(ks), queries).index_add(1, owner, hits)
@@ -58,8 +59,15 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
 class RecallAtK(RankingKnobs, Loss):
     """Recall@k surrogate (RS@k, eq. 5-7). Range [0, 1], lower is better.
 
-    With `simix`, `per_query` gives [n+v], the originals before the virtual examples, and both calls take `alpha`, one
-    weight a pair of positives in row order. Without it the weights are drawn from (seed, number of training calls).
+    With `simix`, `per_query` returns [n+v] values, first of the originals, then of the virtual examples. Both calls
+    then take `alpha`, one weight for each pair of positives in row order. Without `alpha` the weights are drawn from
+    (seed, number of training calls).
+
+    When to use: to train for recall among the first k results. A batch needs at least two images per class, and more
+    images than the largest k; the paper trains with batches of about 4,000 images.
+
+    Relations: `smooth_ap` is the same sigmoid rank, for average precision. The wrapper `simix` adds virtual examples to
+    any loss; the knob `simix` here mixes their similarities instead.
 
     Example:
         >>> import lab, torch
@@ -91,7 +99,7 @@ class RecallAtK(RankingKnobs, Loss):
 
     def __post_init__(self) -> None:
         if self.knobs.k == ():
-            raise ValueError("RecallAtK: k must name at least one length, got ().")
+            raise ValueError("RecallAtK: k must hold at least one cut-off, got (); set for instance k=(1, 2, 4).")
         self.draws: Any = Draws(self.knobs.seed) if self.knobs.simix else None
 
     @property
@@ -100,19 +108,26 @@ class RecallAtK(RankingKnobs, Loss):
 
     @property
     def ks(self) -> tuple[int, ...]:
-        """Lengths of the short list."""
-        return self.knobs.k or (SIMIX_KS if self.knobs.simix else KS)
+        """The cut-offs k."""
+        if self.knobs.k is not None:
+            return self.knobs.k
+        return SIMIX_KS if self.knobs.simix else KS
 
     def values(self, batch: Batch, alpha: Tensor | None = None) -> Tensor:
         knobs = self.knobs
         released = knobs.variant == "released"
         step = Sigmoid(knobs.tau2, clamp=50.0 if released else None)
-        ks = tuple(min(k, len(batch)) for k in self.ks) if released else self.ks
+        ks = self.ks
+        if released:
+            ks = tuple(min(k, len(batch)) for k in ks)
+
         if not knobs.simix:
             if alpha is not None:
                 raise ValueError("RecallAtK: alpha needs simix=True.")
             positives = ranked(batch, self.ranks_itself, self_is_positive=False)
             return recall_values(positives.above(step), positives.owner, len(batch), ks, knobs.tau1)
+
+        # With SiMix the originals are followed by their virtual examples, which rank and are ranked alike.
         couples, alpha = self._mixture(batch, alpha)
         labels = torch.cat([batch.query_labels, batch.query_labels[couples[:, 0]]])
         pairs = positive_pairs(labels, labels, exclude_self=True)
@@ -120,8 +135,9 @@ class RecallAtK(RankingKnobs, Loss):
         return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
 
     def _mixture(self, batch: Batch, alpha: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the pairs of positives to mix, int64 [v 2], and their weights, [v]."""
         if batch.items is not batch.queries:
-            raise ValueError("RecallAtK: simix ranks a batch among itself and takes no ref_emb.")
+            raise ValueError("RecallAtK: simix mixes and ranks the batch itself and takes no ref_emb; leave it out.")
         couples = positive_couples(batch.query_labels)
         if alpha is None:
             return couples, self.draws.uniform((len(couples),), like=batch.queries)

@@ -1,9 +1,10 @@
 """ROADMAP (001, eq. 2): (1 - lambda) SupAP + lambda calibration.
 
-SupAP ranks within the batch, calibration makes the scores of different batches comparable, so that ranking each batch
-ranks the whole set. The released code adds the two instead of mixing them, with SupAP's offset at 1.44 and the
-contrastive form of the calibration; `lam` then has no effect. Scores are cosines; section 3 prints their formula with
-squared lengths, which would be none. Time and memory are those of the two parts.
+SupAP ranks within the batch; calibration makes the scores of different batches comparable, so that a right ranking of
+each batch is a right ranking of the whole set. The released code adds the two parts instead of weighting them, with
+SupAP's offset at 1.44 and the contrastive form of the calibration; `lam` then has no effect. Scores are cosines; the
+formula printed in section 3 divides by squared lengths, which would not give cosines. Time and memory are those of the
+two parts.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ from lab.losses.sup_ap import HMinusKnobs, SupAP, sup_ap_values
 class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     """Robust and decomposable average precision (ROADMAP, eq. 2). Not negative, lower is better.
 
-    `include_self` belongs to the SupAP part; the calibration part never counts a query's similarity to itself. So with
-    singletons the two means run over different queries; `per_query` is NaN for them.
+    `include_self` concerns the SupAP part alone; the calibration part never counts a query's similarity to itself. With
+    singletons the means of the two parts therefore run over different queries; `per_query` is NaN for singletons.
+
+    When to use: to train for average precision when a batch holds only a small part of the set, so that scores must
+    also be comparable between batches. A batch needs at least two images per class.
+
+    Relations: lam=0 is `sup_ap`, lam=1 is `calibration` (variant "paper").
 
     Example:
         >>> import lab, torch
@@ -45,10 +51,9 @@ class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     )
 
     def __post_init__(self) -> None:
-        rest = self.knobs.model_dump()
-        calibration = {name: rest.pop(name) for name in ("lam", "alpha", "beta")}
-        self.sup_ap = SupAP(**rest)
-        self.calibration = Calibration(variant=self.knobs.variant, alpha=calibration["alpha"], beta=calibration["beta"])
+        knobs = self.knobs
+        self.sup_ap = SupAP(**knobs.model_dump(exclude={"lam", "alpha", "beta"}))
+        self.calibration = Calibration(variant=knobs.variant, alpha=knobs.alpha, beta=knobs.beta)
 
     def values(self, batch: Batch) -> Tensor:
         similarities = self.calibration.similarities(batch)
@@ -61,7 +66,7 @@ class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
         return self._mix(ranking.nanmean(), self.calibration.total_with(batch, similarities, excess))
 
     def _walk(self, batch: Batch) -> tuple[Tensor, Excess]:
-        """SupAP's values, [n], and the excess of the negatives, from one walk over the similarities."""
+        """Compute SupAP's values, [n], and the excess of the negatives, from one pass over the similarities."""
         positives = self.sup_ap.ranked(batch)
         above, excess = positives.negatives_above_and_excess(self.sup_ap.step, self.knobs.beta)
         return sup_ap_values(positives, above), excess

@@ -18,6 +18,11 @@ from lab.losses._pml import PmlLoss
 class SignalToNoiseRatioContrastive(PmlLoss):
     """Contrastive loss on noise over signal. Not negative, lower is better.
 
+    When to use: to compare the signal-to-noise distance with the Euclidean one. A batch needs at least two images per
+    class.
+
+    Relations: `contrastive` on another distance, which is not symmetric.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("signal_to_noise_ratio_contrastive", neg_margin=0.5)

@@ -26,14 +26,22 @@ from lab.surrogates import Sigmoid, Surrogate
 
 
 def smooth_ap_values(positives: Ranked, step: Surrogate) -> Tensor:
-    """1 - soft AP, one value a query, [n]."""
-    among_positives = positives.positives_above(step)  # first, so that backward has the tiles behind it by then
+    """Compute 1 - soft AP for each query, [n]."""
+    # The positives come first: backward runs in reverse order, and the memory of the tiles is free again by then.
+    among_positives = positives.positives_above(step)
     negatives = positives.negatives_above(step)
     return positives.mean(negatives / (1 + among_positives + negatives))
 
 
 class SmoothAP(RankingKnobs, Loss):
     """1 - average precision with sigmoid ranks (Brown et al., 2020). Range [0, 1), lower is better.
+
+    When to use: to train for average precision with the plainest of the ranking losses. A batch needs at least two
+    images per class; the larger the batch, the closer it is to the AP of the whole set.
+
+    Relations: `sup_ap` counts positives by a hard step and negatives by a function that keeps the loss an upper bound
+    on 1 - AP. `recall_at_k` uses the same sigmoid ranks for recall. pytorch-metric-learning's SmoothAPLoss differs, see
+    above.
 
     Example:
         >>> import lab, torch

@@ -14,6 +14,11 @@ from lab.losses._pml import PmlClassLoss
 class SoftTriple(PmlClassLoss):
     """Cross-entropy over classes of several centres (Qian et al., 2019). Not negative, lower is better.
 
+    When to use: the images of one class form several groups, which one proxy cannot represent. A batch needs no
+    positive pairs. Memory grows with the number of centres of all classes.
+
+    Relations: with one centre per class and a margin of 0 it equals `normalized_softmax` with temperature 1 / la.
+
     Example:
         >>> import lab, torch
         >>> loss = lab.losses.create("soft_triple", num_classes=2, dim=2, centers_per_class=1, la=4)

@@ -23,10 +23,16 @@ from lab.losses.fast_ap import binned_ap
 
 PAPER = (20, -1.0)
 RELEASED = (25, 0.0)
+"""Number of bins and centre of the lowest bin, in the paper and in the released code."""
 
 
 class SoftBinAP(RankingKnobs, Loss):
     """1 - AP of soft similarity histograms (Revaud et al., 2019). Range [0, 1], lower is better.
+
+    When to use: as `fast_ap`; this is the form of instance retrieval by listwise loss. A batch needs at least two
+    images per class.
+
+    Relations: `fast_ap` with bins=b equals this loss with bins=b+1, low=-1 and include_self=False.
 
     Example:
         >>> import lab, torch
@@ -54,11 +60,14 @@ class SoftBinAP(RankingKnobs, Loss):
 
     @property
     def peak(self) -> Peak:
-        return Peak(2, bins=2 * (1 + (self.knobs.bins or RELEASED[0])) // 3)  # two thirds of what FastAP holds a bin
+        most_bins = self.knobs.bins or RELEASED[0]
+        return Peak(2, bins=2 * (1 + most_bins) // 3)  # per bin two thirds of the memory of FastAP
 
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs
         bins, low = RELEASED if knobs.variant == "released" else PAPER
-        bins = bins if knobs.bins is None else knobs.bins
-        low = low if knobs.low is None else knobs.low
+        if knobs.bins is not None:
+            bins = knobs.bins
+        if knobs.low is not None:
+            low = knobs.low
         return 1 - binned_ap(batch, self.ranks_itself, low, bins - 1)

@@ -1,4 +1,4 @@
-"""SupAP (001, eq. 4 and 5): average precision from above, with a gradient that lasts until the ranking is right.
+"""SupAP (001, eq. 4 and 5): an upper bound on 1 - AP whose gradient does not vanish before the ranking is right.
 
 For query q and its positive x,
 
@@ -9,9 +9,9 @@ For query q and its positive x,
 then the mean over queries. rank+ has no gradient on purpose: it would push positives down. The queries are part of the
 ranked set (M queries in Omega), so a query is its own first positive unless `include_self` is off.
 
-The loss is an upper bound on 1 - AP. Where a positive and a negative tie exactly it is one if H-(0) is 1: eq. 4 covers
-that point twice, with .5 and with 1, and the released code takes .5; `lift_ties` chooses. The released configurations
-set H- just after delta to 1.44, which is .053 below where the pieces would meet.
+The loss is an upper bound on 1 - AP. At exact ties between a positive and a negative the bound holds only if H-(0) is
+1. Eq. 4 defines that point twice, as 0.5 and as 1; the released code takes 0.5, and `lift_ties` takes 1. The released
+configurations set H- just after delta to 1.44, which is 0.053 below the value that would make it continuous.
 
 Time O(n r d + p r) for p positive pairs; no similarity matrix is kept.
 """
@@ -59,13 +59,18 @@ class HMinusKnobs(HasKnobs):
 
 
 def sup_ap_values(positives: Ranked, negatives_above: Tensor) -> Tensor:
-    """001 eq. 5, one value a query, [n]; negatives_above: [p], rank- of every positive."""
+    """Compute one value per query, [n] (001, eq. 5); negatives_above: [p], rank- of every positive."""
     rank_among_positives = 1 + positives.positives_above(HPlus()).detach()
     return positives.mean(negatives_above / (rank_among_positives + negatives_above))
 
 
 class SupAP(HMinusKnobs, RankingKnobs, Loss):
     """Upper bound on 1 - AP with a robust gradient (ROADMAP, eq. 5). Range [0, 1), lower is better.
+
+    When to use: to train for average precision with a gradient that does not vanish for badly ranked positives. A batch
+    needs at least two images per class.
+
+    Relations: replaces `smooth_ap`, whose sigmoid has no slope far from a tie. `roadmap` with lam=0 is this loss.
 
     Example:
         >>> import lab, torch
@@ -86,12 +91,14 @@ class SupAP(HMinusKnobs, RankingKnobs, Loss):
         return sup_ap_values(positives, positives.negatives_above(self.step))
 
     def ranked(self, batch: Batch) -> Ranked:
-        """The positives, the query among them unless told otherwise."""
+        """Rank the positives; the query is among them unless `include_self` is False."""
         return ranked(batch, self.ranks_itself, self_is_positive=True)
 
     @property
     def step(self) -> HMinus:
-        """H- as the knobs and the variant have it."""
+        """The function H- with the parameters of the knobs and the variant."""
         knobs = self.knobs
-        offset = RELEASED_OFFSET if knobs.offset is None and knobs.variant == "released" else knobs.offset
+        offset = knobs.offset
+        if offset is None and knobs.variant == "released":
+            offset = RELEASED_OFFSET
         return HMinus(knobs.tau, knobs.rho, knobs.delta, offset, knobs.start, knobs.lift_ties)

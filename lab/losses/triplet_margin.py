@@ -7,7 +7,8 @@ positive drawn evenly and a negative drawn as 1 / q(d), the density of distances
 
     q(d) = d^(w - 2) (1 - d^2 / 4)^((w - 3) / 2) for width w
 
-where d counts as .5 below that, so that near ones do not take all, and negatives beyond 1.4 are left out.
+where distances below 0.5 count as 0.5, so that a few near negatives are not drawn every time, and negatives beyond 1.4
+are left out.
 """
 
 from __future__ import annotations
@@ -18,11 +19,16 @@ from torch import Tensor
 
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.losses._batch import Batch
-from lab.losses._pml import PmlTripletLoss
+from lab.losses._pml import PmlTripletLoss, references
 
 
 class TripletMargin(PmlTripletLoss):
     """A positive should be nearer than a negative by a margin. Not negative, lower is better.
+
+    When to use: the classical triplet loss, as a baseline. A batch needs at least two images per class; large batches
+    need `triplets_per_anchor` or the miner.
+
+    Relations: `margin` compares positives and negatives with a boundary instead of with each other.
 
     Example:
         >>> import lab, torch
@@ -50,7 +56,9 @@ class TripletMargin(PmlTripletLoss):
 
     def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
         if self.knobs.swap and batch.items is not batch.queries:
-            raise ValueError("TripletMargin: swap compares positives with negatives and takes no ref_emb or memory.")
+            raise ValueError(
+                "TripletMargin: swap compares positives with negatives and takes no ref_emb or memory; set swap=False."
+            )
         if batch.mined is not None or self.knobs.miner == "none":
             return super().pairs(batch)
         return _distance_weighted(batch)
@@ -64,10 +72,10 @@ class TripletMargin(PmlTripletLoss):
 
 
 def _distance_weighted(batch: Batch) -> tuple[Tensor, ...]:
-    """The library's draw of triplets, without a query's comparison to itself."""
+    """Draw triplets by the library's miner, and drop those that pair a query with itself."""
     from pytorch_metric_learning import miners
 
-    references = (None, None) if batch.items is batch.queries else (batch.items, batch.item_labels)
-    anchors, positives, negatives = miners.DistanceWeightedMiner()(batch.queries, batch.query_labels, *references)
+    miner = miners.DistanceWeightedMiner()
+    anchors, positives, negatives = miner(batch.queries, batch.query_labels, *references(batch))
     others = ~batch.itself[anchors, positives]
     return anchors[others], positives[others], negatives[others]

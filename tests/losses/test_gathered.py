@@ -100,7 +100,7 @@ def by_hand(rank):
     drawn = losses.gathered(lambda rows, labels: rows.sum() * 0 + torch.rand(()))(rows, labels).detach()
     said = []
     for wrong in (rows, rows[0]), (rows, rows[:, :2]):
-        with pytest.raises(ValueError, match=r"Process 1 brings no batch|widths \[2, 6\]") as error:
+        with pytest.raises(ValueError, match=r"Process 1 passes no valid batch|widths \[2, 6\]") as error:
             losses.gathered(lambda rows, labels: rows.sum())(wrong[rank], labels)
         said.append(str(error.value))
     return {"grad": rows.grad, "drawn": drawn, "said": said}

@@ -181,4 +181,4 @@ def test_two_passes_share_the_loss(found):
 
 def test_references_of_some_processes_are_told_to_all(found):
     assert len({share["references"] for share in found}) == 1
-    assert "Process 1 brings no references (ref_emb) and process 0 does" in found[0]["references"]
+    assert "Process 1 passes no references (ref_emb) but process 0 does" in found[0]["references"]

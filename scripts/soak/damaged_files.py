@@ -17,6 +17,7 @@ import re
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,8 @@ NOT_A_SENTENCE = re.compile(
     r"Traceback|object at 0x|NoneType|<class|\b__\w+__\b|positional argument|keyword argument|Errno|site-packages"
     r"|invalid literal|subscriptable|has no attribute|codec can't|'(str|int|list|dict|float|bool|tuple)'|unhashable"
     r"|indices must be|Exceeds the limit|set_int_max|recursion|unpack|unsupported (operand|format)|could not convert"
-    r"|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|pydantic|I/O error"
-    r"|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
+    r"|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|I/O error"
+    r"|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
 )
 """What no person should read."""
 
@@ -391,26 +392,33 @@ def files_of(folders: Folders) -> list[Path]:
 def trouble(read: Callable[[], Any]) -> str:
     """What is wrong with how a reader answers; empty for an answer, or a refusal in one sentence."""
     began = time.process_time()
-    said = ""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        said, wrong = _said_by(read)
+    if wrong:
+        return wrong
+    if (seconds := time.process_time() - began) > SLOWEST:
+        return f"took {seconds:.1f} s"
+    for words in (said, *(str(one.message) for one in warned if issubclass(one.category, UserWarning))):
+        if found := NOT_A_SENTENCE.search(words):
+            return f"said {found[0]!r}: {words[:300]}"
+    return f"said {len(said):,} characters" if len(said) > 2_000 else ""
+
+
+def _said_by(read: Callable[[], Any]) -> tuple[str, str]:
+    """The sentence that a reader refuses with, "" for an answer; and what is wrong with the kind of its error."""
     try:
         read()
     except (ValueError, OSError) as error:
-        said = str(error)
-        if isinstance(error, UnicodeError) or type(error).__module__ not in (
-            "builtins",
-            "lab.core.arrays",
-            "lab.data.images.reading",
-        ):
-            return f"{type(error).__name__}: {said[:200]}"
+        ours = ("builtins", "lab.core.arrays", "lab.data.images.reading")
+        if isinstance(error, UnicodeError) or type(error).__module__ not in ours:
+            return "", f"{type(error).__name__}: {str(error)[:200]}"
+        return str(error), ""
     except SystemExit as end:
-        said = str(end)
+        return str(end), ""
     except BaseException as error:  # anything but a sentence is what is looked for
-        return f"{type(error).__name__}: {str(error)[:200]}"
-    if (seconds := time.process_time() - began) > SLOWEST:
-        return f"took {seconds:.1f} s"
-    if found := NOT_A_SENTENCE.search(said):
-        return f"said {found[0]!r}: {said[:300]}"
-    return f"said {len(said):,} characters" if len(said) > 2_000 else ""
+        return "", f"{type(error).__name__}: {str(error)[:200]}"
+    return "", ""
 
 
 def campaign(folders: Folders, trials: int, seed: int, most_readers: int | None = None) -> Iterator[tuple[str, str]]:

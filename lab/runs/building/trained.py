@@ -123,7 +123,7 @@ def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
             shapes = {part: value.shape for part, value in choice.create(without_fetching(choice)).state_dict().items()}
     except ValueError:
         raise
-    except (RuntimeError, NotImplementedError):  # a network that computes with its weights while it is built
+    except (RuntimeError, NotImplementedError, TypeError):  # a network that computes with its weights while it is built
         return
     held = {part: value.shape for part, value in weights.items() if isinstance(value, torch.Tensor)}
     other = next((part for part in shapes if held.get(part) != shapes[part]), None)

@@ -22,6 +22,7 @@ const MODULES = { // entry: output, an ES module
 const SCRIPTS = { // entry: output, a plain script, and the global name of what it exports
   "figures/live.js": ["lab/figures/live.js", "rankscopeLive"],
   "explore/search.js": ["lab/report/explore/search.js", undefined],
+  "site/hero.js": ["scripts/website/static/hero.js", undefined],
 };
 const NAMES = {
   "lab/playground/losses.json": Object.keys(LOSSES),

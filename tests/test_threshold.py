@@ -124,7 +124,7 @@ def test_what_cannot_be_told_is_a_sentence(labels, spoil, sentence):
 
 
 def test_distances_have_a_threshold_too():
-    query = images(np.arange(40) // 4, n=40)
+    query = images(np.arange(60) // 4, n=60)
     lengths = EmbeddingSet(7 * query.vectors, query.labels, query.items)
     pairs, unit = threshold.compare(lengths, similarity="euclidean"), threshold.compare(query)
     column = pairs.column(-20.0)

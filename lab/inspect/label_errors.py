@@ -11,13 +11,21 @@ that of any other class by chance, or, at another, that of a class that looks al
 probabilities together with their sharpness; where labels are right they are zero, and so are the probabilities: the
 list is then ordered as if both were equally rare.
 
+An image may also be unlike everything: it has its right label, and the classifier names another class with certainty
+only because all classes are far away. An image of the suggested class lies among that class's images, half of them
+nearer to its mean than most; one that is unlike everything lies further out than nearly all of them. How many suspects
+are of either kind is fitted, too, and where a fifth or more are unlike everything, each counts for less.
+
+How many labels are wrong is not said where the classifier is poor: where classes are of a meaning that features do not
+show, it misjudges right labels just as wrong ones.
+
 Sources: Northcutt, Jiang and Chuang, Confident Learning, JAIR 2021; the rates as in Bootkrajang and Kaban, Label-Noise
 Robust Logistic Regression, ECML 2012.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,9 +39,18 @@ NOISE, NEAR = 0.05, np.arange(-3, 9) / 10
 there are several good ones, and far away many errors explain a much too sharp classifier as well."""
 DOUBTFUL = 0.1
 """Probability of an error from which any image is listed."""
-ODD, ODD_ALIKE, FEW_ODD = 0.006, 0.5, 3
+ODD, ODD_ALIKE, MISJUDGED, FEW_ODD = 0.006, 0.5, 2.0, 3
 """What the estimates are lowered by, for labels are right in some images that are unlike their class: a share of the
-images for those by chance, images a class for those of a class that looks alike, and at least so many images."""
+images for those by chance; for those of a class that looks alike, images a class, at most so many and at most
+`MISJUDGED` times the share of images whose label the classifier does not name; and at least so many images."""
+FURTHER = 12.0
+"""Images that are unlike everything lie at the greatest distances: the density of the rank u of a distance, 0..1, among
+those of images to their own class is `FURTHER` u^(`FURTHER` - 1), and 1 for an image of that class."""
+FEW_UNLIKE, BEFOREHAND = 0.2, 2.0
+"""Share of the suspects that must be unlike everything before any of them counts for less, and suspects that are taken
+to be errors beforehand, so that a few do not decide."""
+LEAST_ACCURATE = 0.58
+"""Share of images whose label the classifier names below which no number of errors is told."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +60,11 @@ class LabelErrors:
     rows: int64 [s], their places among the images that were looked at.
     suggested: int64 [s], the label that they would have then.
     probability: float64 [s], how probably each label is wrong, 0..1.
+    accuracy: share of all images whose label is named by a classifier that has not seen them.
 
     Example:
         >>> import numpy as np
-        >>> found = LabelErrors(np.array([4, 1, 7]), np.array([0, 2, 2]), np.array([0.9, 0.6, 0.3]))
+        >>> found = LabelErrors(np.array([4, 1, 7]), np.array([0, 2, 2]), np.array([0.9, 0.6, 0.3]), accuracy=0.9)
         >>> len(found), found.expected(2)
         (3, 1.5)
     """
@@ -54,13 +72,20 @@ class LabelErrors:
     rows: np.ndarray
     suggested: np.ndarray
     probability: np.ndarray
+    accuracy: float
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def expected(self, n: int) -> float:
-        """About how many of the first n are wrong: the sum of their probabilities."""
-        return float(self.probability[:n].sum())
+    def expected(self, n: int) -> float | None:
+        """About how many of the first n are wrong: the sum of their probabilities. None where the classifier names too
+        few labels to tell."""
+        return float(self.probability[:n].sum()) if self.counted else None
+
+    @property
+    def counted(self) -> bool:
+        """Whether numbers of errors and their probabilities may be told."""
+        return self.accuracy >= LEAST_ACCURATE
 
 
 def label_errors(vectors: np.ndarray, labels: np.ndarray, *, seed: int = 0) -> LabelErrors:
@@ -86,35 +111,70 @@ def label_errors(vectors: np.ndarray, labels: np.ndarray, *, seed: int = 0) -> L
     """
     known = np.flatnonzero(labels >= 0)
     known = known[np.isin(labels[known], _frequent(labels[known]))]
-    probabilities = out_of_fold(vectors[known], labels[known], seed=seed)
+    judged = out_of_fold(vectors[known], labels[known], seed=seed)
     classes, given = np.unique(labels[known], return_inverse=True)
-    found = doubtful(probabilities, given)
-    return LabelErrors(known[found.rows], classes[found.suggested], found.probability)
+    found = doubtful(judged, given)
+    return replace(found, rows=known[found.rows], suggested=classes[found.suggested])
 
 
-def doubtful(probabilities: np.ndarray, given: np.ndarray) -> LabelErrors:
-    """Which labels given int64 [n] are probably wrong, by the probability of each class for each image, float64 [n c].
+@dataclass(frozen=True)
+class Judged:
+    """What a classifier says of images that it has not seen.
+
+    probabilities: float64 [n c], of each class; rows sum to 1. distances: float64 [n c], to the mean of each class,
+    squared, in the spread of the classes (Mahalanobis).
+    """
+
+    probabilities: np.ndarray
+    distances: np.ndarray
+
+
+def doubtful(judged: Judged, given: np.ndarray) -> LabelErrors:
+    """Which labels given int64 [n] are probably wrong.
 
     Example (the third image has the label of the other class):
         >>> import numpy as np
-        >>> doubtful(np.array([[0.9, 0.1], [0.2, 0.8], [0.9, 0.1]]), np.array([0, 1, 1])).rows.tolist()
+        >>> probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.9, 0.1]])
+        >>> doubtful(Judged(probabilities, 1 - probabilities), np.array([0, 1, 1])).rows.tolist()
         [2]
     """
     from cleanlab.count import compute_confident_joint  # takes seconds to load
 
+    probabilities = judged.probabilities
     cases, shares = _cases(probabilities, given)
     wrong, equally = cases[:, 1:] @ shares[1:] / (cases @ shares), cases[:, 1:].sum(1) / cases[:, 0]
+    like = _like_the_suggested(judged, given, wrong)
+    wrong, equally = like * wrong, like * equally
     _, confident = compute_confident_joint(given, probabilities, return_indices_of_off_diagonals=True)
     listed = (probabilities.argmax(1) != given) | (wrong >= DOUBTFUL)
     rows = np.union1d(np.asarray(confident, np.int64), np.flatnonzero(listed))
     rows = rows[np.lexsort((-equally[rows], -wrong[rows]))]
     others = probabilities[rows]
     others[np.arange(len(rows)), given[rows]] = -1
-    return LabelErrors(rows, others.argmax(1), wrong[rows])
+    return LabelErrors(rows, others.argmax(1), wrong[rows], float((probabilities.argmax(1) == given).mean()))
 
 
-def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, seed: int = 0) -> np.ndarray:
-    """Probability of each class for each image, by a classifier that has not seen it: float64 [n c], rows sum to 1.
+def _like_the_suggested(judged: Judged, given: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """How probably each suspect is like an image of the class that is suggested, and not unlike everything: float64
+    [n], all 1 where few are unlike everything. wrong: float64 [n], how probably each label is wrong otherwise."""
+    rows = np.arange(len(given))
+    others = judged.probabilities.copy()
+    others[rows, given] = -1
+    right = judged.probabilities.argmax(1) == given
+    of_their_own = np.sort(judged.distances[rows, given][right])
+    if not len(of_their_own) or wrong.sum() < 1:
+        return np.ones(len(given))
+    rank = np.searchsorted(of_their_own, judged.distances[rows, others.argmax(1)]) / len(of_their_own)
+    unlike = FURTHER * rank ** (FURTHER - 1)
+    share = 0.9
+    for _ in range(ROUNDS):
+        like = share / (share + (1 - share) * unlike)
+        share = float((wrong @ like + BEFOREHAND) / (wrong.sum() + BEFOREHAND))
+    return like if share < 1 - FEW_UNLIKE else np.ones(len(given))
+
+
+def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, seed: int = 0) -> Judged:
+    """What a classifier that has not seen an image says of it.
 
     The columns are the classes in ascending order. The classifier is linear discriminant analysis: one mean a class and
     one covariance for all, fitted in closed form. Its sharpness (the temperature of the softmax) is the one at which
@@ -129,7 +189,7 @@ def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, see
     Example:
         >>> import numpy as np
         >>> vectors = np.array([[0], [1], [0.1], [0.9], [0.2], [0.8]], np.float32)
-        >>> out_of_fold(vectors, np.array([3, 8, 3, 8, 3, 8]), folds=3).argmax(1).tolist()
+        >>> out_of_fold(vectors, np.array([3, 8, 3, 8, 3, 8]), folds=3).probabilities.argmax(1).tolist()
         [0, 1, 0, 1, 0, 1]
     """
     from scipy.optimize import minimize_scalar
@@ -139,10 +199,11 @@ def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, see
     classes, given = np.unique(labels, return_inverse=True)
     x = vectors - vectors.mean(0)
     part = _parts(given, folds, seed)
-    logits = np.empty((len(x), len(classes)))
+    logits, lengths = np.empty((len(x), len(classes))), np.empty(len(x))
     for fold in np.unique(part):
         here = part == fold
-        logits[here] = _discriminants(x[~here], given[~here], x[here], len(classes))
+        logits[here], lengths[here] = _discriminants(x[~here], given[~here], x[here], len(classes))
+    distances = lengths[:, None] - 2 * logits
     logits -= logits.max(1, keepdims=True)
 
     def uniform(sharpness: float) -> float:
@@ -154,7 +215,7 @@ def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, see
         return -float(np.log(cases @ shares).mean())
 
     first = minimize_scalar(uniform, bounds=(-6, 3), method="bounded", options={"xatol": 0.02}).x
-    return _softmax(logits, min(first + NEAR, key=fitted))
+    return Judged(_softmax(logits, min(first + NEAR, key=fitted)), distances)
 
 
 def _frequent(labels: np.ndarray) -> np.ndarray:
@@ -172,8 +233,9 @@ def _parts(given: np.ndarray, folds: int, seed: int) -> np.ndarray:
     return part
 
 
-def _discriminants(x: np.ndarray, given: np.ndarray, other: np.ndarray, classes: int) -> np.ndarray:
-    """Linear discriminants of each class for `other`, [m c]; a class without an image here gets the lowest."""
+def _discriminants(x: np.ndarray, given: np.ndarray, other: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Linear discriminants of each class for `other`, [m c], and the squared length of each, [m], in the spread of the
+    classes; a class without an image here gets the lowest discriminant."""
     counts = np.bincount(given, minlength=classes)
     means = np.zeros((classes, x.shape[1]), x.dtype)
     np.add.at(means, given, x)
@@ -181,10 +243,11 @@ def _discriminants(x: np.ndarray, given: np.ndarray, other: np.ndarray, classes:
     within = x - means[given]
     covariance = within.T @ within / max(1, len(x) - (counts > 0).sum())
     covariance[np.diag_indices_from(covariance)] += SHRINK * np.trace(covariance) / len(covariance) + 1e-9
-    weight = np.linalg.solve(covariance, means.T)
+    solved = np.linalg.solve(covariance, np.concatenate([means, other]).T)
+    weight = solved[:, :classes]
     found = other @ weight - 0.5 * np.einsum("cd,dc->c", means, weight)
     found[:, counts == 0] = found.min() - 1
-    return found
+    return found, np.einsum("md,dm->m", other, solved[:, classes:])
 
 
 def _softmax(logits: np.ndarray, sharpness: float) -> np.ndarray:
@@ -205,7 +268,9 @@ def _cases(probabilities: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np
     alike /= np.maximum(alike.sum(1, keepdims=True), 1e-300)
     mistaken = np.einsum("nc,nc->n", probabilities, alike.T[given])
     cases = np.stack([own, (1 - own) / (classes - 1), mistaken], 1) + 1e-300
-    odd = np.array([max(FEW_ODD, ODD * count), max(FEW_ODD, ODD_ALIKE * classes)])
+    misjudged = float((probabilities.argmax(1) != given).mean())
+    of_class = min(ODD_ALIKE, MISJUDGED * misjudged)
+    odd = np.array([max(FEW_ODD, ODD * count), max(FEW_ODD, of_class * classes)])
     shares = np.array([0.94, 0.03, 0.03])
     for _ in range(ROUNDS):
         counts = (cases * shares / (cases @ shares)[:, None]).sum(0)

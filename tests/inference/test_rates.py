@@ -117,7 +117,7 @@ def test_intervals_hold_what_other_classes_give(kind, count):
                     into.append(found[name].low <= true <= found[name].high)
             told += not np.isnan(found["false accepts"].low)
     assert np.mean(held) >= 0.91 and np.mean(chosen_held) >= 0.91
-    assert told > 200, "so that it is not by silence"
+    assert told > 60, "so that it is not by silence"
 
 
 def test_of_few_classes_nothing_is_told():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import lab.data
 from lab.doctor.bench.label_errors import average_precision, plant
 from lab.inspect import label_errors as module
 from lab.inspect.label_errors import label_errors, out_of_fold
@@ -40,6 +41,50 @@ def test_a_pair_that_is_confused_in_both_directions_is_no_error():
     assert found.expected(10) < 1
 
 
+def far_out(seed: int, dim: int = 16) -> tuple[np.ndarray, np.ndarray]:
+    """A hundred classes of eight, some images of which lie far from everything (Student's t with 3 degrees)."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(100), 8)
+    stretch = np.sqrt(3 / rng.chisquare(3, (len(labels), 1)))
+    vectors = 1.2 * rng.normal(size=(100, dim))[labels] + 0.6 * stretch * rng.normal(size=(len(labels), dim))
+    return vectors.astype(np.float32), labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_images_unlike_everything_are_no_errors_and_come_after_the_errors(seed, monkeypatch):
+    vectors, labels = far_out(seed)
+    assert label_errors(vectors, labels).expected(10) <= 1
+    given, planted = plant(vectors, labels, "random", 0.05, seed)
+    found = label_errors(vectors, given)
+    assert planted[found.rows[:10]].sum() >= 9 and found.expected(10) >= 8
+    monkeypatch.setattr(module, "FEW_UNLIKE", 1.0)  # nothing is taken to be unlike everything
+    before = label_errors(vectors, given)
+    assert average_precision(planted, found.rows) > average_precision(planted, before.rows) + 0.1
+    assert label_errors(vectors, labels).expected(10) > 5, "which is what they were taken for"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_errors_of_a_similar_class_are_counted_where_classes_are_compact(seed):
+    """Forty people, ten pictures of each."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(40), 10)
+    vectors = (rng.normal(size=(40, 64))[labels] + 0.6 * rng.normal(size=(400, 64))).astype(np.float32)
+    given, planted = plant(vectors, labels, "similar", 0.05, seed)
+    found = label_errors(vectors, given)
+    assert planted[found.rows[:10]].all() and found.expected(10) >= 5
+    assert label_errors(vectors, labels).expected(10) <= 1
+
+
+def test_no_number_is_told_of_classes_that_features_do_not_show():
+    """Emoji of one vendor by what they mean: food, tools, animals; all of them right."""
+    images = lab.data.create("emoji7")
+    rows = np.flatnonzero(np.asarray(images.attributes["vendor"]) == "noto")
+    labels = np.unique(np.asarray(images.attributes["subgroup"])[rows], return_inverse=True)[1]
+    small = images.pixels[rows].reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).reshape(len(rows), -1)
+    found = label_errors((small / 255).astype(np.float32), labels)
+    assert found.accuracy < 0.5 and not found.counted and found.expected(10) is None and len(found) > 100
+
+
 def test_no_image_has_taught_its_own_probability():
     """A plain loop: the classifier is fitted anew without the fold, and says the same."""
     vectors, labels = clusters(3, 10)
@@ -47,8 +92,11 @@ def test_no_image_has_taught_its_own_probability():
     assert all(np.bincount(labels[part == fold]).tolist() == [2, 2, 2] for fold in range(5))
     here = part == part[0]
     x = vectors - vectors.mean(0)
-    logits = module._discriminants(x[~here], labels[~here], x[here], 3)
-    assert np.array_equal(logits.argmax(1), out_of_fold(vectors, labels)[here].argmax(1))
+    logits, _ = module._discriminants(x[~here], labels[~here], x[here], 3)
+    judged = out_of_fold(vectors, labels)
+    assert np.array_equal(logits.argmax(1), judged.probabilities[here].argmax(1))
+    nearest = judged.distances[here].argmin(1)
+    assert (judged.distances[here] > 0).all() and np.array_equal(nearest, logits.argmax(1))
 
 
 def test_images_without_a_label_and_single_images_of_a_class_are_left_out():

@@ -34,7 +34,7 @@ class Doubts:
     """Images to be judged, the surest first: items int64 [m].
 
     suggested: int64 [m], label that each may have; -1 for none. others: int64 [m], the image that each may repeat; -1
-    for the nearest one. shares: [m], how likely or how similar. where: [m], the splits, in words.
+    for the nearest one. shares: [m], how likely or how similar, NaN for not told. where: [m], the splits, in words.
     """
 
     items: np.ndarray
@@ -202,7 +202,9 @@ def _pictures(view: SplitView, items: tuple[int, ...]) -> bool:
 def _frame(scene: Scene, coming: Doubts, at: int, rows: dict[str, list[int]]) -> Frame:
     item, suggested, other, share, _ = (one[at] for one in astuple(coming))
     name = str(scene.names[suggested]) if suggested >= 0 else ""
-    facts = [("looks like", name, ""), ("likely wrong", f"{share:.0%}", "")]
+    facts = [("looks like", name, "")]
+    if not np.isnan(share):
+        facts.append(("likely wrong", f"{share:.0%}", ""))
     shown = [_large(scene, item, facts if other < 0 else [("similarity", f"{share:.3f}", "")])]
     if other >= 0:
         shown.append(_large(scene, other, []))
@@ -235,7 +237,8 @@ def _card(scene: Scene, here: Doubts, row: int) -> Card:
         pair = cards.pair(scene.view, item, other, verdict == SAME, value=f"{here.shares[row]:.3f}", subtitle=said)
         return replace(pair, id=item)
     name = apart(str(scene.names[here.suggested[row]]), cards.named(images, item))
-    return cards.card(scene.view, item, value=f"{where} · {here.shares[row]:.0%}", subtitle=f"looks like {name}")
+    likely = "" if np.isnan(here.shares[row]) else f" · {here.shares[row]:.0%}"
+    return cards.card(scene.view, item, value=f"{where}{likely}", subtitle=f"looks like {name}")
 
 
 def apart(name: str, other: str) -> str:

@@ -59,11 +59,14 @@ def _labels(scene: Scene) -> None:
     whole = scene.whole()
     found = background.or_wait(cache.label_errors(scene.view, whole))
     items = whole.items[found.rows]
-    doubts = Doubts(items, found.suggested, 0 * items - 1, found.probability, splits_of(scene, items))
+    likely = found.probability if found.counted else np.full(len(items), np.nan)
+    doubts = Doubts(items, found.suggested, 0 * items - 1, likely, splits_of(scene, items))
     st.markdown(f"**{_expected(found)}** Two classes that are taken for each other are under Confused classes.")
     if not len(found.rows):
         return
-    note = "the surest first; the percentage says how likely the label is wrong"
+    note = "the surest first"
+    if found.counted:
+        note += "; the percentage says how likely the label is wrong"
     judge(scene, doubts, CardSection("labels", "Labels that may be wrong", [], note))
 
 
@@ -72,7 +75,13 @@ def _expected(found: LabelErrors) -> str:
     count, first = len(found.rows), min(FIRST, len(found.rows))
     if not count:
         return "No label looks wrong."
-    errors, all_of_them = round(found.expected(first)), round(found.expected(count))
+    of_first, of_all = found.expected(first), found.expected(count)
+    if of_first is None or of_all is None:
+        return (
+            f"How many of these {count:,} are errors cannot be told: a classifier that has not seen an image names its "
+            f"label in {found.accuracy:.0%} of all cases only."
+        )
+    errors, all_of_them = round(of_first), round(of_all)
     which = f"the first {first}" if count > first else f"these {first}"
     sentence = f"About {errors} of {which} are errors" if errors else f"Few or none of {which} are errors"
     return f"{sentence}, and about {all_of_them:,} of all {count:,} listed." if count > first else f"{sentence}."

@@ -71,13 +71,16 @@ def _trial(vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed
     vectors, planted = vectors[~alone], planted[~alone]
     given = np.unique(given[~alone], return_inverse=True)[1]
     begin = time.perf_counter()
-    probabilities = out_of_fold(vectors, given, seed=seed)
-    found = doubtful(probabilities, given)
+    judged = out_of_fold(vectors, given, seed=seed)
+    found = doubtful(judged, given)
     seconds = time.perf_counter() - begin
-    ranked = np.argsort(get_label_quality_scores(given, probabilities, method="self_confidence"), kind="stable")
+    expected = found.expected(10)
+    expected = np.nan if expected is None else expected
+    quality = get_label_quality_scores(given, judged.probabilities, method="self_confidence")
+    ranked = np.argsort(quality, kind="stable")
     rankings = (found.rows, ranked, _vote(vectors, given))
     scores = (average_precision(planted, rows) for rows in rankings)
-    return *scores, found.expected(10), float(planted[found.rows[:10]].sum()), seconds
+    return *scores, expected, float(planted[found.rows[:10]].sum()), seconds
 
 
 def plant(vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

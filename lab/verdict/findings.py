@@ -2,7 +2,7 @@
 
 One function a finding, a cause before what it leads to: of several that hold, the first is the likeliest cause. Each
 looks at what a run recorded (`History`) and returns None where nothing is wrong or nothing can be said. Thresholds
-without a source were set on Emoji-7 by `scripts/studies/verdict_trials.py` and judged on letters: docs/verdict.md.
+without a source were set on Emoji-7 by `scripts/studies/verdict_trials.py` and judged on other sets: docs/verdict.md.
 """
 
 from __future__ import annotations

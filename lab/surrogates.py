@@ -1,13 +1,13 @@
-"""The Heaviside step and everything that stands in for it.
+"""The Heaviside step and its differentiable surrogates.
 
-A rank is a sum of steps: item z stands before item x when the gap s_z - s_x is positive. The step has no useful
-gradient, so each ranking loss puts something else in its place. All of them are here, as the same three facts: a
-value, a derivative, and whether the value bounds the step from above. The losses, the kernels and the figures read
-these functions, so a figure shows exactly what a loss computes.
+A rank is a sum of steps: item z is ranked before item x if the gap s_z - s_x is positive. The step has no useful
+gradient, so each ranking loss replaces it by a surrogate. Every surrogate has a value, a derivative, and says whether
+its value bounds the step from above. Losses, kernels and figures use these functions, so a figure shows exactly the
+function that a loss computes.
 
-`surrogate.value(gap)` and `surrogate.derivative(gap)` are elementwise and keep shape, dtype and device; neither is
-meant to be differentiated. `surrogate(gap)` is: its forward is `value` and its backward is `derivative`, which for the
-constant gradient of 004 is not the derivative of the value.
+`surrogate.value(gap)` and `surrogate.derivative(gap)` are elementwise and keep shape, dtype and device; do not
+differentiate them. Differentiate `surrogate(gap)`: its forward is `value` and its backward is `derivative`, which for
+the constant gradient of 004 is not the derivative of the value.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ import torch
 from torch import Tensor
 
 Bound = Literal["holds", "fails at ties", "fails"]
-"""Whether a surrogate is at least the step: for every gap, for every gap but exactly zero, or not even then."""
+"""Whether a surrogate is at least the step: for every gap, for every gap except zero, or not even then."""
 
 DEAD = 0.01
-"""A gradient below this share of the slope at a tie counts as dead in `dead_beyond`."""
+"""A gradient below this share of the slope at a tie counts as vanished in `dead_beyond`."""
 
 _DEAD_LOGIT = -math.log((1 - math.sqrt(1 - DEAD)) / (1 + math.sqrt(1 - DEAD)))
 """The u > 0 at which sigma'(u) = DEAD * sigma'(0): both sides are quadratics in sigma(u)."""
 
 
 class Surrogate(ABC):
-    """What may stand where a rank counts H(gap), gap = s_other - s_positive, positive when the other item is ahead."""
+    """Base class of functions that replace H(gap) in a rank; gap = s_other - s_positive, so a rank grows with it."""
 
     @abstractmethod
     def value(self, gap: Tensor) -> Tensor:
-        """How much an item at this similarity gap adds to the rank; any shape in, the same shape out."""
+        """Compute how much an item at this similarity gap adds to the rank; the shape is kept."""
 
     @abstractmethod
     def derivative(self, gap: Tensor) -> Tensor:
-        """d value / d gap as back-propagation sees it, in 1 / similarity; any shape in, the same shape out."""
+        """Compute d value / d gap as back-propagation uses it, in 1 / similarity; the shape is kept."""
 
     @property
     @abstractmethod
@@ -51,31 +51,31 @@ class Surrogate(ABC):
     @property
     @abstractmethod
     def dead_beyond(self) -> tuple[float, float]:
-        """Below the first gap and above the second the gradient is dead (see `DEAD`); infinite where it never dies."""
+        """The gaps below and above which the gradient has vanished (see `DEAD`); infinite if it never vanishes."""
 
     def __call__(self, gap: Tensor) -> Tensor:
-        """`value(gap)`, whose backward multiplies by `derivative(gap)`."""
+        """Compute `value(gap)`; backward multiplies by `derivative(gap)`."""
         return _Differentiable.apply(gap, self)
 
 
 def once_differentiable(backward: Callable) -> Callable:
-    """Decorates the backward of a torch.autograd.Function that has no backward of its own, and says so.
+    """Decorate the backward of a torch.autograd.Function so that a second derivative raises a clear error.
 
-    torch's decorator of this name lets a second derivative pass in silence, as zero, where the incoming gradient is a
-    constant, as that of a mean is.
+    torch's decorator of this name returns zero for a second derivative without an error, if the incoming gradient is a
+    constant (for instance the gradient of a mean).
     """
 
     @functools.wraps(backward)
-    def once(ctx: Any, *gradients: Tensor) -> Any:
-        if torch.is_grad_enabled():  # which it is in a backward pass only with create_graph=True
+    def checked_backward(ctx: Any, *gradients: Tensor) -> Any:
+        if torch.is_grad_enabled():  # in a backward pass only with create_graph=True
             raise RuntimeError(
-                "The gradient of a ranking loss is written by hand and has no gradient itself, so create_graph=True "
-                "(a gradient penalty, a Hessian) is not to be had; losses of pytorch-metric-learning, "
-                "class_anchor_margin and cross_entropy can be differentiated twice."
+                "The gradient of a ranking loss is written by hand and cannot be differentiated again, so "
+                "create_graph=True (a gradient penalty, a Hessian) is not possible; use a loss of "
+                "pytorch-metric-learning, class_anchor_margin or cross_entropy."
             )
         return backward(ctx, *gradients)
 
-    return once
+    return checked_backward
 
 
 class _Differentiable(torch.autograd.Function):
@@ -116,17 +116,18 @@ class Heaviside(Surrogate):
 
 @dataclass(frozen=True)
 class HPlus(Heaviside):
-    """H+ of SupAP (001, sec. 3.1): the step itself, kept among positives on purpose.
+    """H+ of SupAP (001, sec. 3.1): the step itself, used between positives.
 
-    dAP/drank+ = rank- / (rank+ + rank-)^2 >= 0, so a gradient through rank+ would push positives down.
+    It has no gradient on purpose: dAP/drank+ = rank- / (rank+ + rank-)^2 >= 0, so a gradient through rank+ would push
+    positives down.
     """
 
 
 @dataclass(frozen=True)
 class Sigmoid(Surrogate):
-    """sigma(gap / tau) (000, eq. 4). Halves a tie, and its gradient dies on both sides, the wrongly ranked one too.
+    """sigma(gap / tau) (000, eq. 4). A tie counts 0.5, and the gradient vanishes on both sides, also of wrong ranks.
 
-    `clamp`: the released RS@k and SmoothAP code cuts the exponent gap / tau to +-50, where its gradient is then zero.
+    `clamp`: the released RS@k and SmoothAP code limits the exponent gap / tau to +-50; beyond, its gradient is zero.
     """
 
     bound = "fails"
@@ -138,12 +139,16 @@ class Sigmoid(Surrogate):
 
     def value(self, gap: Tensor) -> Tensor:
         exponent = gap / self.tau
-        return (exponent if self.clamp is None else exponent.clamp_(-self.clamp, self.clamp)).sigmoid_()
+        if self.clamp is not None:
+            exponent = exponent.clamp_(-self.clamp, self.clamp)
+        return exponent.sigmoid_()
 
     def derivative(self, gap: Tensor) -> Tensor:
         exponent = gap / self.tau
         slope = _sigmoid_slope(exponent).div_(self.tau)
-        return slope if self.clamp is None else slope * (exponent.abs() <= self.clamp)
+        if self.clamp is not None:
+            slope = slope * (exponent.abs() <= self.clamp)
+        return slope
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
@@ -153,16 +158,16 @@ class Sigmoid(Surrogate):
 
 @dataclass(frozen=True)
 class HMinus(Surrogate):
-    """H- of SupAP (001, eq. 4), for the negatives that a positive has to overtake.
+    """H- of SupAP (001, eq. 4), used between a positive and the negatives.
 
-    sigma(t/tau) for t < 0; sigma(t/tau) + start on (0, delta]; rho (t - delta) + offset beyond. The equation covers a
-    tie, t = 0, with both of its first lines.
+    sigma(t/tau) for t < 0; sigma(t/tau) + start on (0, delta]; rho (t - delta) + offset beyond. At a tie, t = 0, the
+    equation defines two values, by its first and by its second line.
 
-    offset: value just after delta. None joins the pieces, sigma(delta/tau) + start (1.4933 for tau .01, delta .05). The
-        released configurations set 1.44, a step of -0.053 at delta, and for iNaturalist 1.0 with start 0.
-    start: lift after zero.
-    lift_ties: read the second line at a tie, where H- is then 1 and the bound that the paper states holds. The released
-        code reads the first, and so does the default: at a tie H- is .5, and the step, 1, is above it.
+    offset: value just after delta. None makes H- continuous: sigma(delta/tau) + start (1.4933 for tau 0.01, delta
+        0.05). The released configurations set 1.44, a step of -0.053 at delta, and for iNaturalist 1.0 with start 0.
+    start: value added for gaps above zero.
+    lift_ties: use the second line at a tie; H- is then 1 and the bound of the paper holds. The default uses the first
+        line, as the released code does: at a tie H- is 0.5, below the step, which is 1.
     """
 
     tau: float = 0.01
@@ -180,12 +185,14 @@ class HMinus(Surrogate):
     @property
     def after_delta(self) -> float:
         """The value just after delta."""
-        joined = self.start + torch.sigmoid(torch.tensor(self.delta / self.tau, dtype=torch.float64)).item()
-        return joined if self.offset is None else self.offset
+        if self.offset is not None:
+            return self.offset
+        return self.start + torch.sigmoid(torch.tensor(self.delta / self.tau, dtype=torch.float64)).item()
 
     def value(self, gap: Tensor) -> Tensor:
         near = torch.sigmoid(gap / self.tau)
-        lifted = torch.where(gap >= 0 if self.lift_ties else gap > 0, near + self.start, near)
+        ahead = gap >= 0 if self.lift_ties else gap > 0
+        lifted = torch.where(ahead, near + self.start, near)
         return torch.where(gap > self.delta, self.rho * (gap - self.delta) + self.after_delta, lifted)
 
     def derivative(self, gap: Tensor) -> Tensor:
@@ -201,8 +208,10 @@ class HMinus(Surrogate):
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
-        below = -_DEAD_LOGIT * self.tau
-        return below, math.inf if self.rho > 0 else min(-below, self.delta)
+        reach = _DEAD_LOGIT * self.tau
+        if self.rho > 0:  # the linear part never vanishes
+            return -reach, math.inf
+        return -reach, min(reach, self.delta)
 
 
 @dataclass(frozen=True)
@@ -225,11 +234,11 @@ class ConstantGradient(Surrogate):
 
 @dataclass(frozen=True)
 class LinearTail(Surrogate):
-    """An upper bound that rises linearly on the wrong side, the alternative that 004 (appendix E.2) weighs and rejects.
+    """An upper bound that grows linearly for wrongly ranked items, which 004 (appendix E.2) considers and rejects.
 
-    2 sigma(t/tau) for t <= 0, then 1 + rho t. The paper gives the shape in words; this is the smooth one that meets the
-    step at a tie, so unlike H- it is a bound there too. rho None takes the slope at zero, 1 / (2 tau), which leaves no
-    kink. The price is the paper's objection: far on the wrong side it counts one item as many.
+    2 sigma(t/tau) for t <= 0, then 1 + rho t. The paper describes the shape in words; this is the smooth function that
+    equals the step at a tie, so unlike H- it is a bound there, too. rho None is the slope at zero, 1 / (2 tau), which
+    leaves no kink. The paper rejects it because one wrongly ranked item with a large gap counts as many.
     """
 
     bound = "holds"
@@ -252,18 +261,20 @@ class LinearTail(Surrogate):
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
-        return -_DEAD_LOGIT * self.tau, math.inf if self.slope > 0 else 0.0
+        above = math.inf if self.slope > 0 else 0.0
+        return -_DEAD_LOGIT * self.tau, above
 
 
 @dataclass(frozen=True)
 class SoftBins(Surrogate):
-    """What the soft histograms of SoftBin-AP and FastAP do to a rank.
+    """The function that the soft histograms of SoftBin-AP and FastAP put in place of the step.
 
-    Similarities are spread over triangular bins and a rank counts the items in the same or a higher bin. For a positive
-    that sits on a bin centre an item counts clip(1 + t / width, 0, 1); between two centres, at the fraction `phase` of
-    the way up, it is the mixture of the two neighbouring ramps. Beyond two bins the gradient is exactly zero.
+    Similarities are divided among triangular bins, and a rank counts the items in the same or a higher bin. For a
+    positive on a bin centre an item counts clip(1 + t / width, 0, 1). For a positive between two centres, at the
+    fraction `phase` of the distance, it is the mixture of the two neighbouring ramps. Beyond two bins the gradient is
+    exactly zero.
 
-    bins: how many bin centres lie on [low, high]; 20 on [-1, 1] in SoftBin-AP, 25 on [0, 1] in its released default.
+    bins: number of bin centres on [low, high]; 20 on [-1, 1] in SoftBin-AP, 25 on [0, 1] in its released default.
     """
 
     bins: int = 20
@@ -281,7 +292,7 @@ class SoftBins(Surrogate):
 
     @property
     def width(self) -> float:
-        """Distance of two bin centres, in similarity."""
+        """Distance between two bin centres, in similarity."""
         return (self.high - self.low) / (self.bins - 1)
 
     def value(self, gap: Tensor) -> Tensor:
@@ -300,17 +311,22 @@ class SoftBins(Surrogate):
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
-        return -(1 + self.phase) * self.width, ((1 - self.phase) if self.phase else 0.0) * self.width
+        above = (1 - self.phase) * self.width if self.phase else 0.0
+        return -(1 + self.phase) * self.width, above
 
 
 def _sigmoid_slope(exponent: Tensor) -> Tensor:
-    """sigma'(u) as sigma(u) sigma(-u): unlike sigma (1 - sigma) it keeps its digits on both sides."""
+    """Compute sigma'(u) as sigma(u) sigma(-u); unlike sigma (1 - sigma) it is precise for large u, too."""
     return torch.sigmoid(exponent).mul_((-exponent).sigmoid_())
 
 
 def _check(owner: Surrogate, above: Sequence[str] = (), from_zero: Sequence[str] = ()) -> None:
-    """Refuse what must lie above 0, or not below it, and does not; None is no value."""
+    """Raise ValueError unless the named parameters are finite and above 0, or at least 0; None is not checked."""
     for name in (*above, *from_zero):
-        value, sign = getattr(owner, name), "<" if name in above else "<="
-        if value is not None and not (math.isfinite(value) and (value > 0 or value == 0 and name in from_zero)):
+        value = getattr(owner, name)
+        if value is None:
+            continue
+        positive = value > 0 or (value == 0 and name in from_zero)
+        if not (math.isfinite(value) and positive):
+            sign = "<" if name in above else "<="
             raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 {sign} {name}, got {value!r}.")

@@ -46,8 +46,8 @@ def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...
     lengths = torch.tensor(ks, dtype=above.dtype, device=above.device)[:, None]
 
     # The sigmoid is cut off below 1e-24 (float32). A smaller slope, multiplied by another one, is a subnormal number,
-    # and products of subnormal numbers take five times as long on an Intel Xeon. If all positives of a batch rank that low,
-    # 55 tau1 ranks beyond the largest k, the gradient is zero instead of 1e-25 or less.
+    # and products of subnormal numbers take five times as long on an Intel Xeon. If all positives of a batch rank that
+    # low, 55 tau1 ranks beyond the largest k, the gradient is zero instead of 1e-25 or less.
     numbers = torch.finfo(above.dtype)
     farthest = math.log(numbers.tiny / numbers.eps**2)
     hits = torch.sigmoid(((lengths - 1 - above) / tau1).clamp_min(farthest))

@@ -1,6 +1,6 @@
 """Metrics, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-Derive your own from `Metric`.
+Derive your own metric from `Metric`. For scores and relevance in arrays, `lab.metrics.functional` has plain functions.
 
 Example:
     >>> import lab, numpy as np

@@ -1,5 +1,6 @@
 # What `lab.metrics` holds. A metric is one line here, and its module's name is its own:
 # `lab list`, `create`, type checkers and editors read this file.
+from . import functional as functional
 from ._base import Metric as Metric
 from ._base import PositiveRanks as PositiveRanks
 from ._base import knob as knob

@@ -1,4 +1,4 @@
-"""What every metric shares: its facts, the ranks it reads, and how per-query values become one."""
+"""Base class of all metrics, the ranks that they read, and the mean over queries."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from lab.core.results import EASY, HARD, UNRANKED, Evidence, Measurement, Rankin
 Protocol = Literal["easy", "medium", "hard"]
 
 COUNTED = {"easy": (EASY,), "medium": (EASY, HARD), "hard": (HARD,)}
-"""Grades that count as positive in each protocol of Revisited Oxford/Paris; the other relevant items are junk."""
+"""Grades that count as positive in each protocol of Revisited Oxford/Paris; other relevant items are junk."""
 
 
 class Metric(HasKnobs):
-    """Base of every metric.
+    """Base class of all metrics.
 
-    Class facts, which tables, plots and tests read:
+    Tables, plots and tests read these class attributes:
         higher_is_better: the direction of improvement.
-        bounds: least and greatest possible value.
-        needs: what must be in the evidence: "ranking", "embeddings", "anchors", "classifier" or "levels".
-        reads_gallery: whether it reads the gallery's vectors and not the ranking alone; such a metric cannot measure a
-            gallery that does not fit into memory.
+        bounds: lowest and highest possible value.
+        needs: the part of the evidence that the metric reads: "ranking", "embeddings", "anchors", "classifier" or
+            "levels".
+        reads_gallery: whether the metric reads the gallery's vectors, not only the ranking; such a metric cannot
+            measure a gallery that does not fit into memory.
     """
 
     higher_is_better: ClassVar[bool] = True
@@ -41,42 +42,46 @@ class Metric(HasKnobs):
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if "__call__" in vars(cls):
-            setattr(cls, "__call__", _of_evidence(cls.__call__))  # noqa: B010  # an entry's own, with a check before it
+            setattr(cls, "__call__", _validated(cls.__call__))  # noqa: B010  # wrap the entry's own call
 
 
-def _of_evidence(measure: Callable[..., Measurement]) -> Callable[..., Measurement]:
-    """Wrap a metric's call: it refuses what is no evidence, and measures only the images whose class is known.
+def _validated(measure: Callable[..., Measurement]) -> Callable[..., Measurement]:
+    """Wrap a metric's call: it accepts only `Evidence`, and measures only the images whose class is known.
 
-    Queries without a class get NaN in every column, and are excluded.
+    Queries without a class get NaN in every column and are excluded.
     """
 
     @functools.wraps(measure)
-    def checked(self: Metric, *evidence: Any) -> Measurement:
-        if len(evidence) != 1 or not isinstance(evidence[0], Evidence):
+    def checked_call(self: Metric, *arguments: Any) -> Measurement:
+        if len(arguments) != 1 or not isinstance(arguments[0], Evidence):
+            types = " and ".join(type(argument).__name__ for argument in arguments)
             raise ValueError(
-                f"{type(self).__name__} measures evidence, a ranking with the embeddings it was made from, got "
-                f"{' and '.join(type(one).__name__ for one in evidence) or 'nothing'}; give "
-                "lab.core.results.Evidence(ranking, query, gallery), or call lab.evaluate(vectors, labels, metrics)."
+                f"{type(self).__name__} measures evidence, a ranking together with its embeddings, got "
+                f"{types or 'nothing'}; pass lab.core.results.Evidence(ranking, query, gallery), call "
+                "lab.evaluate(vectors, labels, metrics), or use lab.metrics.functional for scores."
             )
-        whole = evidence[0]
-        if not whole.has_unknown:
-            return measure(self, whole)
-        rows = np.flatnonzero(labelled(whole.ranking.query_labels))
-        if not len(rows) or whole.ranking.left_out == len(whole.ranking.gallery_labels):
-            return _nothing(measure(self, whole), len(whole.ranking))
-        return _widened(measure(self, whole.of_labelled(self.reads_gallery)), rows, len(whole.ranking))
+        evidence = arguments[0]
+        if not evidence.has_unknown:
+            return measure(self, evidence)
 
-    return checked
+        count = len(evidence.ranking)
+        rows = np.flatnonzero(labelled(evidence.ranking.query_labels))
+        if not len(rows) or evidence.ranking.left_out == len(evidence.ranking.gallery_labels):
+            return _all_excluded(measure(self, evidence), count)
+        return _widened(measure(self, evidence.of_labelled(self.reads_gallery)), rows, count)
+
+    return checked_call
 
 
-def _nothing(measured: Measurement, count: int) -> Measurement:
-    """Return the same columns for `count` queries of which none can be judged: NaN."""
+def _all_excluded(measured: Measurement, count: int) -> Measurement:
+    """Return a measurement with the same columns in which all `count` queries are excluded (NaN)."""
     values = dict.fromkeys(measured.values, float("nan"))
-    return Measurement(values, {column: np.full(count, np.nan) for column in measured.per_query}, count)
+    per_query = {column: np.full(count, np.nan) for column in measured.per_query}
+    return Measurement(values, per_query, count)
 
 
 def _widened(measured: Measurement, rows: np.ndarray, count: int) -> Measurement:
-    """Return what was measured on the queries at `rows` as the measurement of `count` queries."""
+    """Extend a measurement of the queries at `rows` to all `count` queries, with NaN for the others."""
     per_query = {}
     for column, values in measured.per_query.items():
         per_query[column] = np.full(count, np.nan)
@@ -86,12 +91,12 @@ def _widened(measured: Measurement, rows: np.ndarray, count: int) -> Measurement
 
 @dataclass(frozen=True)
 class PositiveRanks:
-    """The ranks of all positives of q queries, one flat array.
+    """The ranks of all positives of q queries, in one flat array.
 
     owner: int64 [p], query of each positive, ascending.
     rank: int64 [p], 1-based rank in the list without junk, ascending within a query; `UNRANKED` if never retrieved.
-    place: int64 [p], 1-based place among the query's own positives.
-    total: int64 [q], positives of each query, retrieved or not.
+    place: int64 [p], 1-based rank among the query's own positives.
+    total: int64 [q], number of positives of each query, retrieved or not.
     """
 
     owner: np.ndarray
@@ -111,53 +116,64 @@ class PositiveRanks:
 
     @classmethod
     def of_lists(cls, relevant: np.ndarray, missing: int = 0) -> PositiveRanks:
-        """From relevances bool [q g], each row in the order of its ranking, and how many positives no row holds."""
+        """Read the ranks from relevance, bool [q g], each row in the order of its ranking.
+
+        missing: number of positives of each query that its row does not hold; they count as never retrieved.
+        """
         owner, column = np.nonzero(relevant)
         place = np.cumsum(relevant, axis=1)[owner, column]
         return cls(owner, column + 1, place, relevant.sum(axis=1) + missing)
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """float64 [q]: per-query sums of one value for each positive."""
+        """Sum values of positives, [p], per query: float64 [q]."""
         return np.bincount(self.owner, weights=values, minlength=len(self.total))
 
     def share(self, sums: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """`sums / of` for queries with positives (0 where `of` is 0), NaN for the others."""
+        """Divide `sums` by `of` for queries with positives (0 where `of` is 0); NaN for the other queries."""
         shares = np.divide(sums, of, out=np.zeros(len(sums)), where=of > 0)
         return np.where(self.total > 0, shares, np.nan)
 
 
 def positive_ranks(ranking: Ranking, protocol: Protocol = "medium") -> PositiveRanks:
-    """Ranks of the positives, with junk taken out of the list when relevance was judged by grade.
+    """Read the ranks of the positives from a ranking; if relevance was judged by grade, junk is removed from the list.
 
-    Where relevance is equality of labels, every positive is easy and there is no junk.
+    If relevance is equality of labels, every positive is easy and there is no junk.
     """
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
-    grades = np.full(len(owner), EASY) if ranking.positive_grades is None else ranking.positive_grades
-    lost, positive = ranking.positive_ranks == UNRANKED, np.isin(grades, COUNTED[protocol])
+    grades = ranking.positive_grades
+    if grades is None:
+        grades = np.full(len(owner), EASY)
+    positive = np.isin(grades, COUNTED[protocol])
+    lost = ranking.positive_ranks == UNRANKED
 
-    def running(flags: np.ndarray) -> np.ndarray:
+    def running_count(flags: np.ndarray) -> np.ndarray:
         """int64 [p]: how many flags are set within the same query up to and including each entry."""
         count = np.cumsum(flags)
-        return count - np.concatenate([[0], count])[ranking.offsets[:-1]][owner]
+        before_query = np.concatenate([[0], count])[ranking.offsets[:-1]]
+        return count - before_query[owner]
 
-    rank = np.where(lost, UNRANKED, ranking.positive_ranks - running(~positive & ~lost))[positive]
+    # Removing junk from the list moves the items behind it up.
+    junk_before = running_count(~positive & ~lost)
+    rank = np.where(lost, UNRANKED, ranking.positive_ranks - junk_before)
+    place = running_count(positive)
     total = np.bincount(owner[positive], minlength=len(ranking))
-    return PositiveRanks(owner[positive], rank, running(positive)[positive], total)
+    return PositiveRanks(owner[positive], rank[positive], place[positive], total)
 
 
-def of_known(predicted: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """float64 [q]: whether predicted labels are right; NaN for a label that is not among the known ones."""
+def accuracy(predicted: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """float64 [q]: whether each predicted label is right; NaN for a query whose label is not among the known ones."""
     return np.where(np.isin(labels, known), predicted == labels, np.nan)
 
 
 def measurement(per_query: dict[str, np.ndarray]) -> Measurement:
-    """Means over the queries that count; NaN marks the ones that do not.
+    """Average columns of per-query values over the queries that are not NaN; NaN marks excluded queries.
 
-    When no query counts the value is NaN, too: nothing was measured.
+    If all queries are excluded, the mean is NaN, too.
     """
-    values, excluded = {}, 0
+    values = {}
+    excluded = 0
     for name, column in per_query.items():
-        counts = ~np.isnan(column)
-        values[name] = float(column[counts].mean()) if counts.any() else float("nan")
-        excluded = int((~counts).sum())
+        counted = ~np.isnan(column)
+        values[name] = float(column[counted].mean()) if counted.any() else float("nan")
+        excluded = int((~counted).sum())
     return Measurement(values, per_query, excluded)

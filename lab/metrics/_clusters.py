@@ -1,4 +1,4 @@
-"""Metrics that read k-means clusters of the embeddings, which are found once for all of them."""
+"""Base class of metrics that compare classes with k-means clusters, which are computed once for all of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lab.metrics._base import Metric
 
 
 class ClusterMetric(Metric):
-    """Base of metrics that compare the labels with k-means clusters; one value for the whole query set.
+    """Base class of metrics that compare the labels with k-means clusters; one value for the whole query set.
 
-    Results vary with seeds (DML deck), so the seed is part of the number. An entry names its `column` and defines
+    Results vary with the seed (DML deck), so report the seed with the number. An entry names its `column` and defines
     `score`.
     """
 
@@ -33,7 +33,7 @@ class ClusterMetric(Metric):
     seed: int = knob("Seed of the first centroids.", default=0, ge=0)
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
-        """The value for the labels [n] and the cluster of each item, [n]."""
+        """Compute the value from the labels [n] and the cluster of each item, [n]."""
         raise NotImplementedError
 
     def __call__(self, evidence: Evidence) -> Measurement:
@@ -42,10 +42,11 @@ class ClusterMetric(Metric):
 
 
 _last: tuple[weakref.ref, dict, np.ndarray] | None = None
+"""The latest embeddings, settings and clusters, for the other metrics of the same evaluation."""
 
 
 def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
-    """int [n]: the k-means cluster of each embedding.
+    """Compute the k-means cluster of each embedding, int [n].
 
     Raises:
         ValueError: more clusters than embeddings.
@@ -54,6 +55,7 @@ def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     settings = knobs.model_dump()
     if _last is not None and _last[0]() is embeddings and _last[1] == settings:
         return _last[2]
+
     need("A metric of clusters", "train", "sklearn")
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -62,7 +64,7 @@ def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
     if count > len(embeddings):
         raise ValueError(f"clusters must be at most the number of embeddings, {len(embeddings)}, got {count}.")
     with warnings.catch_warnings():
-        # Fewer distinct points than clusters: the empty clusters are harmless here.
+        # The warning says that there are fewer distinct points than clusters; empty clusters do no harm here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(embeddings.vectors)
     _last = (weakref.ref(embeddings), settings, model.labels_)

@@ -8,7 +8,7 @@ from lab.metrics._clusters import ClusterMetric
 
 
 class Ami(ClusterMetric):
-    """NMI less what random clusters of the same sizes would score; 0 is chance, 1 is perfect. Column `AMI`.
+    """NMI adjusted for the score of random clusters of the same sizes; 0 is chance, 1 is perfect. Column `AMI`.
 
     One value for the whole query set. Slightly negative values occur.
 
@@ -22,7 +22,7 @@ class Ami(ClusterMetric):
     column = "AMI"
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
-        """Mutual information of two labelings [n], adjusted for chance, over the arithmetic mean of their entropies."""
+        """Compute the mutual information of two labelings [n], adjusted for chance and divided by the mean entropy."""
         from sklearn.metrics import adjusted_mutual_info_score
 
         return adjusted_mutual_info_score(labels, assignment, average_method="arithmetic")

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric, measurement, of_known
+from lab.metrics._base import Metric, accuracy, measurement
 
 ROWS = 4096
+"""Queries that are classified at once."""
 
 
 class ClassifierAccuracy(Metric):
     """Share of queries whose largest logit is that of their class. Column `classifier accuracy`.
 
-    Queries of a class that the classifier does not know (unseen in training) cannot be right: they are excluded and
-    counted. Of equal logits the first counts. `nearest_anchor_accuracy` is the same number of a model with class
-    anchors. Source: CAM, table 4.
+    Queries of a class that the classifier does not know (unseen in training) are excluded, and their number is
+    reported. Of equal logits the first counts. `nearest_anchor_accuracy` is the corresponding metric of a model with
+    class anchors. Source: CAM, table 4.
 
     Raises:
         ValueError: the evidence holds no classifier, or one for embeddings of another width.
@@ -31,15 +32,21 @@ class ClassifierAccuracy(Metric):
     needs = "classifier"
 
     def __call__(self, evidence: Evidence) -> Measurement:
-        known, query = evidence.classifier, evidence.query
-        if known is None:
+        classifier = evidence.classifier
+        query = evidence.query
+        if classifier is None:
             raise ValueError(
-                "classifier_accuracy needs the classifier of a model; only those trained with cross_entropy have one."
+                "classifier_accuracy needs the classifier of a model; only models trained with cross_entropy have one."
             )
-        if known.weight.shape[1] != query.vectors.shape[1]:
+        if classifier.weight.shape[1] != query.vectors.shape[1]:
             raise ValueError(
-                f"The classifier takes embeddings of width {known.weight.shape[1]}, got {query.vectors.shape[1]}."
+                f"The classifier takes embeddings of width {classifier.weight.shape[1]}, got {query.vectors.shape[1]}."
             )
-        weight, blocks = known.weight.T.astype(np.float64), np.split(query.vectors, range(ROWS, len(query), ROWS))
-        predicted = np.concatenate([(block.astype(np.float64) @ weight + known.bias).argmax(1) for block in blocks])
-        return measurement({"classifier accuracy": of_known(known.labels[predicted], query.labels, known.labels)})
+
+        weight = classifier.weight.T.astype(np.float64)
+        predicted = []
+        for block in np.split(query.vectors, range(ROWS, len(query), ROWS)):
+            logits = block.astype(np.float64) @ weight + classifier.bias
+            predicted.append(classifier.labels[logits.argmax(1)])
+        right = accuracy(np.concatenate(predicted), query.labels, classifier.labels)
+        return measurement({"classifier accuracy": right})

@@ -8,16 +8,25 @@ from lab.metrics._clusters import ClusterMetric
 
 
 def pair_f1(labels: np.ndarray, assignment: np.ndarray) -> float:
-    """Harmonic mean of precision and recall over pairs of items; "same cluster" predicts "same class".
+    """Compute the harmonic mean of precision and recall over pairs of items; "same cluster" predicts "same class".
 
-    NaN when no two items share a class or a cluster: there is no pair to judge.
+    NaN if no two items share a class or a cluster, so that there is no pair to judge.
     """
     _, classes = np.unique(labels, return_inverse=True)
     _, groups = np.unique(assignment, return_inverse=True)
-    cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)[1]
-    counts = cells, np.bincount(classes), np.bincount(groups)
-    both, one, other = (int((count * (count - 1) // 2).sum()) for count in counts)
-    return 2 * both / (one + other) if one + other else float("nan")
+    _, cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)  # items of one class and cluster
+
+    in_both = _pairs_within(cells)
+    in_class = _pairs_within(np.bincount(classes))
+    in_cluster = _pairs_within(np.bincount(groups))
+    if in_class + in_cluster == 0:
+        return float("nan")
+    return 2 * in_both / (in_class + in_cluster)
+
+
+def _pairs_within(sizes: np.ndarray) -> int:
+    """Count the pairs within groups of these sizes."""
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 class ClustersF1(ClusterMetric):
@@ -32,5 +41,5 @@ class ClustersF1(ClusterMetric):
     column = "F1"
 
     def score(self, labels: np.ndarray, assignment: np.ndarray) -> float:
-        """`pair_f1` of two labelings [n]."""
+        """Compute `pair_f1` of two labelings [n]."""
         return pair_f1(labels, assignment)

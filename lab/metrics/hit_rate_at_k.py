@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.metrics._base import Metric, PositiveRanks, measurement, positive_ranks
+
+
+def hit_rate(ranks: PositiveRanks, k: int) -> np.ndarray:
+    """float64 [q]: 1 if a positive is among the first k, else 0; NaN for a query without positives."""
+    hits = ranks.sum(ranks.rank <= k)
+    return ranks.share(hits > 0, ranks.total > 0)
 
 
 class HitRateAtK(Metric):
     """1 when at least one positive is among the first k, else 0; mean over queries. Columns `r@k`.
 
-    Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`). Equal scores stand in
-    the order that the search gave them (`ties`).
+    Benchmarks often call this recall@k; it is not the recall of RS@k, eq. 1 (see `recall_at_k`). Equal scores are
+    ranked in the order of the search (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("hit_rate_at_k", k=(1, 2))(evidence)
@@ -23,6 +31,4 @@ class HitRateAtK(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)
-        return measurement(
-            {f"r@{k}": ranks.share(ranks.sum(ranks.rank <= k) > 0, ranks.total > 0) for k in self.knobs.k}
-        )
+        return measurement({f"r@{k}": hit_rate(ranks, k) for k in self.knobs.k})

@@ -12,10 +12,10 @@ from lab.metrics._base import Metric, measurement, positive_ranks
 class MeanAveragePrecision(Metric):
     """Mean of the precisions at the positives; mean over queries. Column `mAP`, or `mAP (retrieved)`.
 
-    A search that is cut short (two-stage, IVF) loses positives. Dividing by all positives counts each lost one as
-    precision 0; dividing by the retrieved ones forgives it, which is how a cut ranking can seem to beat the full one
-    (CAM, table 2). On a full ranking both are the same. Equal scores stand in the order that
-    the search gave them (`ties`).
+    A search that does not return every item (two-stage, IVF) loses positives. Dividing by all positives counts each
+    lost positive as precision 0. Dividing by the retrieved ones ignores it, so a shortened ranking can seem better than
+    the full one (CAM, table 2). On a full ranking both are the same. Equal scores are ranked in the order of the search
+    (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("mean_average_precision")(evidence)

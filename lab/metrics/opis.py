@@ -1,4 +1,4 @@
-"""OPIS: how much classes disagree about one threshold (Zhang et al., 2024)."""
+"""OPIS: how unequally one threshold serves the classes (Zhang et al., 2024)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Opis(Metric):
         U_c(d) = harmonic mean of sensitivity and specificity of class c at the distance d
         OPIS   = mean over thresholds d and classes c of (U_c(d) - mean over classes of U(d))^2
 
-    Sensitivity is the share of the pairs of the class that lie within d, specificity the share of its pairs with other
-    classes that do not. The thresholds are those at which the false accept rate of all pairs lies from `low` to `high`,
-    evenly spaced in the distance, as the paper integrates over it: 0.002 between unit vectors. Classes without a pair
-    count nowhere. 0: one threshold serves all classes alike. NaN where fewer than two classes have a pair, or where no
-    threshold has such a false accept rate, as with vectors that are all equal or with few pairs. A pair of which an
-    image has no class counts nowhere, also where such images are distractors.
+    Sensitivity is the share of the pairs of the class within distance d; specificity is the share of its pairs with
+    other classes beyond d. The thresholds are those at which the false accept rate of all pairs is between `low` and
+    `high`; they are evenly spaced in the distance, as the paper integrates over it, by 0.002 between unit vectors.
+    Classes without a pair are ignored. A value of 0 means that one threshold serves all classes alike. The value is NaN
+    if fewer than two classes have a pair, or if no threshold has such a false accept rate (all vectors are equal, or
+    there are few pairs). A pair with an image without a class is ignored, also if such images are distractors.
 
     The formula and the range are those of Zhang et al., "Threshold-Consistent Margin Loss for Open-World Deep Metric
-    Learning" (ICLR 2024), as later work restates them; distances are taken between unit vectors, which the restatement
-    does, too. The paper's epsilon-OPIS, of the best and the worst classes, is not computed.
+    Learning" (ICLR 2024), as later work restates them; as there, distances are between unit vectors. The paper's
+    epsilon-OPIS, of the best and the worst classes, is not computed.
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("opis", low=0.1, high=0.9)(evidence)
@@ -66,20 +66,22 @@ class Opis(Metric):
 
 
 def inconsistency(counts: PairCounts, low: float, high: float) -> float:
-    """OPIS of pairs that are counted by class, over the thresholds of a range of false accept rates."""
+    """Compute OPIS from pairs counted by class, over the thresholds within a range of false accept rates."""
     within = (counts.far >= low) & (counts.far <= high)
-    served = utilities(counts.same, counts.other)[:, within]
-    return float(np.square(served - served.mean(0)).mean()) if within.any() and len(served) > 1 else float("nan")
+    utility = utilities(counts.same, counts.other)[:, within]
+    if not within.any() or len(utility) < 2:
+        return float("nan")
+    return float(np.square(utility - utility.mean(0)).mean())
 
 
 def utilities(same: np.ndarray, other: np.ndarray) -> np.ndarray:
     """float64 [c t]: harmonic mean of sensitivity and specificity of each class that has pairs of both kinds.
 
     Args:
-        same, other: int64 [r t], pairs that each threshold lets through, all of them at the first.
+        same, other: int64 [r t], number of accepted pairs at each threshold; the first threshold accepts all pairs.
     """
-    known = (same[:, 0] > 0) & (other[:, 0] > 0)
-    sensitivity = same[known] / same[known, :1]
-    specificity = 1 - other[known] / other[known, :1]
-    both = sensitivity + specificity
-    return np.divide(2 * sensitivity * specificity, both, out=np.zeros_like(both), where=both > 0)
+    has_pairs = (same[:, 0] > 0) & (other[:, 0] > 0)
+    sensitivity = same[has_pairs] / same[has_pairs, :1]
+    specificity = 1 - other[has_pairs] / other[has_pairs, :1]
+    total = sensitivity + specificity
+    return np.divide(2 * sensitivity * specificity, total, out=np.zeros_like(total), where=total > 0)

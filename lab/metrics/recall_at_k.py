@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.core.results import Evidence, Measurement
-from lab.metrics._base import Metric, measurement, positive_ranks
+from lab.metrics._base import Metric, PositiveRanks, measurement, positive_ranks
+
+
+def recall(ranks: PositiveRanks, k: int) -> np.ndarray:
+    """float64 [q]: positives among the first k, over all positives; NaN for a query without positives."""
+    return ranks.share(ranks.sum(ranks.rank <= k), ranks.total)
 
 
 class RecallAtK(Metric):
-    """Positives found among the first k over all positives; mean over queries. Columns `recall@k`.
+    """Positives among the first k over all positives; mean over queries. Columns `recall@k`.
 
-    Below 1 by definition while k is smaller than the number of positives. What benchmarks call recall@k is the hit
-    rate (see `hit_rate_at_k`). Equal scores stand in the order that the search gave them (`ties`).
+    It is below 1 if a query has more than k positives. Benchmarks often write recall@k for the hit rate (see
+    `hit_rate_at_k`). Equal scores are ranked in the order of the search (`ties`).
 
     Example (`evidence` is that of `lab.metrics`):
         >>> measured = lab.metrics.create("recall_at_k", k=(1, 5))(evidence)
@@ -23,4 +30,4 @@ class RecallAtK(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)
-        return measurement({f"recall@{k}": ranks.share(ranks.sum(ranks.rank <= k), ranks.total) for k in self.knobs.k})
+        return measurement({f"recall@{k}": recall(ranks, k) for k in self.knobs.k})

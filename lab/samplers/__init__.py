@@ -1,6 +1,6 @@
 """Batch samplers, one file each: `names()`, `create(name, **knobs)`, `get(name)`, `add(cls)`.
 
-Derive your own from `Sampler`.
+Derive your own sampler from `Sampler`.
 """
 
 import lazy_loader

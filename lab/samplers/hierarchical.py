@@ -1,4 +1,4 @@
-"""Two halves from two super-classes, so that half of the negatives are of the same kind (004, appendix H.3; FastAP)."""
+"""Batches of two super-classes, in which half of the negatives share the super-class (004, appendix H.3; FastAP)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lab.samplers._base import Sampler, ShortClasses, draw, members_by_class
 
 
 class Hierarchical(Sampler):
-    """Each batch: m images of batch_size / 2m classes of one super-class, and as many of another super-class.
+    """Each batch holds m images of batch_size / 2m classes of one super-class, and as many of another super-class.
 
-    By share `classes`, the classes of every super-class are shuffled each lap and cut into half-batches, and
-    half-batches of different super-classes are paired, so that a super-class has the share of the batches that it has
-    of the classes. (Contextual, appendix H.3, cuts samples, not classes: its shares go by images.) By share `pairs`,
-    every pair of super-classes has as many batches as any other, whatever its size, and each batch draws its classes
-    anew (code of ROADMAP and of FastAP). Super-classes with too few classes for half a batch take no part.
+    With share `classes`, the classes of every super-class are shuffled in each lap and divided into half-batches;
+    half-batches of different super-classes are then paired. So a super-class is in batches in proportion to its number
+    of classes. (Contextual, appendix H.3, divides images instead of classes.) With share `pairs`, every pair of
+    super-classes has equally many batches, and each batch draws its classes independently (code of ROADMAP and of
+    FastAP). Super-classes with too few classes for half a batch are not used.
 
     Raises:
-        ValueError: `batch_size` is no multiple of `2 per_class`, no super-labels were given, or fewer than two
+        ValueError: `batch_size` is not a multiple of `2 per_class`, there are no super-labels, or fewer than two
             super-classes have enough classes.
 
     Example:
@@ -61,66 +61,75 @@ class Hierarchical(Sampler):
         if super_labels is None:
             raise ValueError("Hierarchical needs super-classes and this data set has none; use m_per_class instead.")
         self._classes_per_half = self.knobs.batch_size // (2 * self.knobs.per_class)
-        classes = members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical")
-        usable = [members for members in classes if labelled(super_labels[members]).all()]
-        owners = [super_labels[members[0]] for members in usable]
-        for members, owner in zip(usable, owners, strict=True):
-            if (super_labels[members] != owner).any():
-                raise ValueError(f"Hierarchical: class {self.labels[members[0]]} lies in more than one super-class.")
-        by_super = [[m for m, owner in zip(usable, owners, strict=True) if owner == s] for s in np.unique(owners)]
-        large = [classes for classes in by_super if len(classes) >= self._classes_per_half]
+
+        # Group the classes by super-class; images without one take their class out of the training.
+        by_super: dict[int, list[np.ndarray]] = {}
+        for members in members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical"):
+            super_classes = super_labels[members]
+            if not labelled(super_classes).all():
+                continue
+            if (super_classes != super_classes[0]).any():
+                raise ValueError(f"Hierarchical: class {self.labels[members[0]]} is in more than one super-class.")
+            by_super.setdefault(int(super_classes[0]), []).append(members)
+
+        large = [by_super[number] for number in sorted(by_super) if len(by_super[number]) >= self._classes_per_half]
         if len(large) < 2:
             raise ValueError(
-                f"Hierarchical: half a batch of {self.knobs.batch_size} with {self.knobs.per_class} images a class "
+                f"Hierarchical: half a batch of {self.knobs.batch_size} with {self.knobs.per_class} images per class "
                 f"needs {self._classes_per_half} classes, but only {len(large)} of {len(by_super)} super-classes have "
                 "so many, and two are needed. Lower batch_size or raise per_class."
             )
         self._supers = large
 
     def batch(self, step: int) -> np.ndarray:
-        """Positions of the images of one step, class by class, one super-class after the other: int64 [batch_size]."""
+        """Return the positions of the images of one step, int64 [batch_size], sorted by super-class and class."""
         random = np.random.default_rng((self.seed, step, 1))
-        classes = self._of_a_pair(step, random) if self.knobs.share == "pairs" else self._of_a_lap(step)
+        classes = self._classes_of_pair(step, random) if self.knobs.share == "pairs" else self._classes_of_lap(step)
         return draw(random, classes, self.knobs.per_class, self.knobs.short_classes)
 
-    def _of_a_pair(self, step: int, random: np.random.Generator) -> list[np.ndarray]:
-        """The classes of one batch when pairs of super-classes take turns, in an order that is new each lap."""
+    def _classes_of_pair(self, step: int, random: np.random.Generator) -> list[np.ndarray]:
+        """Return the classes of one batch with share `pairs`: pairs of super-classes take turns, shuffled each lap."""
         pairs = np.array(list(itertools.combinations(range(len(self._supers)), 2)))
         lap, turn = divmod(step, len(pairs))
-        chosen = pairs[np.random.default_rng((self.seed, lap)).permutation(len(pairs))[turn]]
-        return [
-            self._supers[owner][c]
-            for owner in chosen
-            for c in random.permutation(len(self._supers[owner]))[: self._classes_per_half]
-        ]
-
-    def _of_a_lap(self, step: int) -> list[np.ndarray]:
-        """The classes of one batch when every class takes its turn once a lap."""
-        counts = np.array([len(classes) // self._classes_per_half for classes in self._supers])
-        lap, turn = divmod(step, min(counts.sum() // 2, counts.sum() - counts.max()))
-        pairs = _pairs(counts, np.random.default_rng((self.seed, lap)))
+        order = np.random.default_rng((self.seed, lap)).permutation(len(pairs))
         chosen = []
-        for owner, half in pairs[turn]:
-            classes = self._supers[owner]
-            order = np.random.default_rng((self.seed, lap, 2, owner)).permutation(len(classes))
-            chosen += [classes[c] for c in order[half * self._classes_per_half :][: self._classes_per_half]]
+        for number in pairs[order[turn]]:
+            classes = self._supers[number]
+            drawn = random.permutation(len(classes))[: self._classes_per_half]
+            chosen += [classes[c] for c in drawn]
+        return chosen
+
+    def _classes_of_lap(self, step: int) -> list[np.ndarray]:
+        """Return the classes of one batch with share `classes`: every class takes its turn once per lap."""
+        halves = np.array([len(classes) // self._classes_per_half for classes in self._supers])
+        batches_per_lap = min(halves.sum() // 2, halves.sum() - halves.max())
+        lap, turn = divmod(step, batches_per_lap)
+        pairs = _pairs(halves, np.random.default_rng((self.seed, lap)))
+        chosen = []
+        for number, half in pairs[turn]:
+            classes = self._supers[number]
+            order = np.random.default_rng((self.seed, lap, 2, number)).permutation(len(classes))
+            start = half * self._classes_per_half
+            chosen += [classes[c] for c in order[start : start + self._classes_per_half]]
         return chosen
 
 
-def _pairs(counts: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Pair half-batches of different super-classes, as many as can be, in random order.
+def _pairs(halves: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Pair as many half-batches of different super-classes as possible, in random order.
 
     Args:
-        counts: int64 [s], half-batches of each super-class.
+        halves: int64 [s], number of half-batches of each super-class.
 
     Returns:
-        int64 [p 2 2]: for each pair and member, the super-class and which of its half-batches.
+        int64 [p 2 2]: for each pair and member, the super-class and the number of its half-batch.
     """
-    # What one super-class has more than all others together finds no partner.
-    counts = np.minimum(counts, counts.sum() - counts)
-    listed = np.concatenate(
-        [[(owner, half) for half in range(counts[owner])] for owner in random.permutation(len(counts))]
-    )
-    # Side by side in a list, no super-class fills more than half of it: half a list apart, owners differ.
+    # If one super-class has more half-batches than all others together, the rest has no partner.
+    halves = np.minimum(halves, halves.sum() - halves)
+
+    # List the half-batches of one super-class after another. None fills more than half of the list, so two entries
+    # that are half a list apart belong to different super-classes.
+    listed = []
+    for number in random.permutation(len(halves)):
+        listed += [(number, half) for half in range(halves[number])]
     pairs = len(listed) // 2
     return random.permutation(np.stack([listed[:pairs], listed[pairs : 2 * pairs]], axis=1))

@@ -1,4 +1,4 @@
-"""Every image with the same chance, whatever its class: shuffled passes over the data."""
+"""Shuffled passes over the data that ignore classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from lab.samplers._base import Sampler, shuffled_lap
 
 
 class Uniform(Sampler):
-    """Shuffled passes; the rest of a pass that fills no batch is dropped. Many queries may lack a positive.
+    """Shuffled passes over all images; the last images of a pass that do not fill a batch are dropped.
+
+    Classes are ignored, so many queries may have no positive in their batch.
 
     Raises:
         ValueError: there are fewer images than `batch_size`.
@@ -31,5 +33,5 @@ class Uniform(Sampler):
             )
 
     def batch(self, step: int) -> np.ndarray:
-        """Positions of the images of one step: int64 [batch_size]."""
+        """Return the positions of the images of one step, int64 [batch_size]."""
         return self.drawn[shuffled_lap(self.seed, step, self.images, self.knobs.batch_size)]

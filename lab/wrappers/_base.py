@@ -1,4 +1,4 @@
-"""The frame of every wrapper: a loss made of another loss."""
+"""Base class of all wrappers: losses that contain another loss."""
 
 from __future__ import annotations
 
@@ -15,34 +15,47 @@ from lab.kernels import Peak as Peak
 from lab.losses import Batch, Loss
 
 FACTS = (
-    "family", "cosine", "needs_positives", "learns_from_negatives", "takes_references", "takes_mined_pairs",
-    "mean_of_queries", "shares_add_up", "compares_items", "exact_gradient", "takes_zero_rows", "without_chance",
-)  # fmt: skip
-"""What holds of a wrapper because it holds of the loss inside."""
+    "family",
+    "cosine",
+    "needs_positives",
+    "learns_from_negatives",
+    "takes_references",
+    "takes_mined_pairs",
+    "mean_of_queries",
+    "shares_add_up",
+    "compares_items",
+    "exact_gradient",
+    "takes_zero_rows",
+    "without_chance",
+)
+"""Class attributes of the wrapped loss that also hold for the wrapper."""
 
 
 class Wrapper(Loss):
-    """Base of every wrapper. `loss` is one of ours, or any callable in pytorch-metric-learning's convention.
+    """Base class of all wrappers. `loss` is a loss of this library or a callable like pytorch-metric-learning's losses.
 
-    Input is checked, and normalised, as the wrapped loss wants it; the facts of the wrapped loss hold unless a wrapper
-    says otherwise.
+    The wrapper validates and normalises its input as the wrapped loss does. The class attributes of the wrapped loss
+    also hold for the wrapper, unless the wrapper sets its own.
     """
 
     loss: Any = argument("The loss to wrap.", kw_only=False)
 
     def __post_init__(self) -> None:
         if not callable(self.loss):
-            who, given = type(self).__name__, type(self.loss).__name__
-            raise ValueError(f"{who} needs a loss to wrap, got {given}; create it first.")
-        self.loss = self.loss if isinstance(self.loss, Loss) else Foreign(self.loss)
+            name = type(self).__name__
+            raise ValueError(f"{name} needs a loss to wrap, got {type(self.loss).__name__}; create it first.")
+        if not isinstance(self.loss, Loss):
+            self.loss = Foreign(self.loss)
         for fact in FACTS:
             setattr(self, fact, getattr(self.loss, fact))
 
     @property
     def peak(self) -> Peak | None:
-        """That of a ranking loss inside, and only a guess: a wrapper that knows what it adds says so instead."""
+        """The peak of the wrapped loss, marked as a guess; a wrapper that knows its own memory overrides this."""
         inner = self.loss.peak
-        return inner and replace(inner, guess=True)
+        if inner is None:
+            return None
+        return replace(inner, guess=True)
 
     @property
     def ranks_itself(self) -> bool:
@@ -53,7 +66,7 @@ class Wrapper(Loss):
 
 
 class Foreign(Loss):
-    """Somebody else's loss, called as pytorch-metric-learning calls its own. It has no value per query."""
+    """A loss of another library, called in pytorch-metric-learning's convention. It has no value per query."""
 
     cosine = False
     takes_mined_pairs = True
@@ -65,13 +78,17 @@ class Foreign(Loss):
         self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
+        mined = batch.mined
         if batch.items is batch.queries:
-            given = () if batch.mined is None else (batch.mined,)
-            return self.call(batch.queries, batch.query_labels, *given, **kwargs)
-        mined = batch.mined if batch.mined is not None or not batch.self_ranked else batch.every_pair()
+            if mined is None:
+                return self.call(batch.queries, batch.query_labels, **kwargs)
+            return self.call(batch.queries, batch.query_labels, mined, **kwargs)
+
+        if mined is None and batch.self_ranked:
+            mined = batch.every_pair()  # without the pairs of a query with itself
         references = {"ref_emb": batch.items, "ref_labels": batch.item_labels}
         return self.call(batch.queries, batch.query_labels, mined, **references, **kwargs)
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         name = getattr(self.call, "__name__", type(self.call).__name__)
-        raise ValueError(f"{name} gives one number a batch, so there is no value per query.")
+        raise ValueError(f"{name} returns one number per batch, so it has no values per query; call it instead.")

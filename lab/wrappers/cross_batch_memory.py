@@ -1,16 +1,16 @@
 """Cross-batch memory (Wang et al., 2020), for any loss over pairs: rank the batch among the last `size` embeddings.
 
-Embeddings drift slowly, so those of recent batches, kept without gradient, stand in for a larger batch. The memory is
-an exact ring, first in first out: each query is compared with the whole batch, itself left out by position, and with
-the newest of the embeddings before it. (The released code overwrites the newest slots when the memory overflows, and
-forgets its fill when a class-0 label sits in the last slot.)
+Embeddings change slowly during training, so embeddings of recent batches, stored without gradient, replace a larger
+batch. The memory is an exact ring buffer, first in first out: each query is compared with the whole batch except
+itself, and with the newest stored embeddings. (The released code overwrites the newest slots when the memory overflows,
+and takes the memory for empty if the last slot holds label 0.)
 
-With `unique` there is one slot for each image instead, holding what it was embedded to last: how 001 ran it on SOP,
-with as many slots as training images. The images' numbers come from the training loop.
+With `unique` there is one slot for each image, which holds its latest embedding. 001 used this on SOP, with as many
+slots as training images. The training loop provides the numbers of the images.
 
-The memory and its count are buffers, so that a checkpoint resumes it exactly. Rows are kept as the wrapped loss sees
-them, normalised where it normalises, and in float64 once a batch is. O(size d) memory, and the wrapped loss with
-r = size items.
+The memory and its count are buffers, so a checkpoint restores them exactly. Rows are stored as the wrapped loss reads
+them: normalised if it normalises, and in float64 as soon as a batch is float64. O(size d) memory, plus the wrapped loss
+with r = size items.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from lab.wrappers._base import Wrapper
 class CrossBatchMemory(Wrapper):
     """Any loss over pairs, with recent embeddings as further items (Wang et al., 2020, algorithm 1).
 
-    In training mode each call of `forward` puts its batch in; `per_query`, and `forward` in evaluation mode, only read.
+    In training mode each call of `forward` stores its batch; `per_query`, and `forward` in evaluation mode, only read.
 
     embeddings: buffer [size d]; labels: buffer int64 [size].
-    seen: buffer, how many rows were ever put in; the next one goes to slot seen % size. With `unique`, slots in use.
-    images: buffer int64 [size], with `unique` alone: the image in each slot, -1 where there is none.
-    images_of_batch: int64 [n], the images of the next batch; whoever calls sets it, where `unique` needs it.
+    seen: buffer, number of rows stored so far; the next one goes to slot seen % size. With `unique`, the slots in use.
+    images: buffer int64 [size], only with `unique`: the number of the image in each slot, -1 for an empty slot.
+    images_of_batch: int64 [n], the numbers of the images of the next batch; with `unique` the caller must set it.
 
     Example:
         >>> import lab, torch
@@ -67,9 +67,12 @@ class CrossBatchMemory(Wrapper):
                 f"CrossBatchMemory needs a loss that ranks references, got {type(self.loss).__name__}, "
                 "which compares with class weights."
             )
-        self.needs_positives = self.takes_references = self.takes_mined_pairs = False
+        self.needs_positives = False
+        self.takes_references = False
+        self.takes_mined_pairs = False
         self.mean_of_queries = self.mean_of_queries and not self.knobs.batch_weight
-        size, dim = self.knobs.size, self.knobs.dim
+        size = self.knobs.size
+        dim = self.knobs.dim
         self.embeddings: Tensor = nn.Buffer(torch.zeros(size, dim))
         self.labels: Tensor = nn.Buffer(torch.zeros(size, dtype=torch.int64))
         self.seen: Tensor = nn.Buffer(torch.zeros((), dtype=torch.int64))
@@ -79,38 +82,49 @@ class CrossBatchMemory(Wrapper):
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         values = self.loss.values(self._with_memory(batch), **kwargs)
         weight = self.knobs.batch_weight
-        return values + weight * self.loss.values(batch, **kwargs).nan_to_num(0) if weight else values
+        if weight:
+            values = values + weight * self.loss.values(batch, **kwargs).nan_to_num(0)
+        return values
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
-        loss = self._of(self._with_memory(batch), kwargs)
+        loss = self._wrapped_loss(self._with_memory(batch), kwargs)
         if self.knobs.batch_weight:
-            loss = loss + self.knobs.batch_weight * self._of(batch, kwargs)
+            loss = loss + self.knobs.batch_weight * self._wrapped_loss(batch, kwargs)
         if self.training:
-            self._remember(batch)
+            self._store(batch)
         return loss
 
-    def _of(self, batch: Batch, kwargs: dict) -> Tensor:
-        return (self.loss.total if batch.has_positives else self.loss.without_positives)(batch, **kwargs)
+    def _wrapped_loss(self, batch: Batch, kwargs: dict) -> Tensor:
+        """Compute the wrapped loss, [], also for a batch without positives."""
+        if batch.has_positives:
+            return self.loss.total(batch, **kwargs)
+        return self.loss.without_positives(batch, **kwargs)
 
     def _admit(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Any, ref_labels: Any) -> Batch:
         if indices_tuple is not None or ref_emb is not None:
-            raise ValueError("CrossBatchMemory brings its own references; it takes neither ref_emb nor mined pairs.")
+            raise ValueError(
+                "CrossBatchMemory uses its memory as references and takes neither ref_emb nor mined pairs; leave them "
+                "out."
+            )
         batch = super()._admit(embeddings, labels, None, None, None)
         if batch.queries.shape[1] != self.knobs.dim:
             raise ValueError(
                 f"CrossBatchMemory was built for embeddings of width {self.knobs.dim}, got {batch.queries.shape[1]}."
             )
-        if len(batch) > (size := self.knobs.size):
+        if len(batch) > self.knobs.size:
             raise ValueError(
-                f"CrossBatchMemory: size must be at least the batch, got size {size} and a batch of {len(batch)}."
+                f"CrossBatchMemory: size must be at least the batch size, got size {self.knobs.size} and a batch of "
+                f"{len(batch)}."
             )
         return batch
 
     def _with_memory(self, batch: Batch) -> Batch:
-        """The batch, ranking first itself and then what the memory holds beside it."""
+        """Return the batch with more items: first its own rows, then the rows of the memory."""
         if self.knobs.unique:
-            slots = torch.nonzero((self.images >= 0) & ~torch.isin(self.images, self._named(batch))).flatten()
-        else:  # the newest rows that the ring still holds beside the batch, the newest first
+            in_use = self.images >= 0
+            in_batch = torch.isin(self.images, self._image_numbers(batch))
+            slots = torch.nonzero(in_use & ~in_batch).flatten()
+        else:  # the newest rows, newest first, as many as fit into the ring together with the batch
             seen = int(self.seen)
             kept = min(seen, self.knobs.size - len(batch))
             slots = (seen - 1 - torch.arange(kept, device=self.labels.device)) % self.knobs.size
@@ -120,33 +134,36 @@ class CrossBatchMemory(Wrapper):
             item_labels=torch.cat([batch.query_labels, self.labels[slots].to(batch.query_labels)]),
         )
 
-    def _named(self, batch: Batch) -> Tensor:
-        """Which images the batch shows, int64 [n]."""
+    def _image_numbers(self, batch: Batch) -> Tensor:
+        """Return the numbers of the images of the batch, int64 [n]."""
         images = self.images_of_batch
         if images is None or len(images) != len(batch):
             raise ValueError(
-                "CrossBatchMemory: unique has a slot for each image and must know which ones a batch shows; train it "
+                "CrossBatchMemory: unique has a slot for each image and must know which images a batch holds; train "
                 "with `lab train`, or set images_of_batch to their numbers before each call."
             )
         return images.to(self.images)
 
     def _slots_of(self, batch: Batch) -> Tensor:
-        """The slot of each image of the batch; those seen for the first time take free ones."""
-        images = self._named(batch)
-        fresh = torch.unique(images[~torch.isin(images, self.images)])
+        """Return the slot of each image of the batch, int64 [n]; new images take free slots."""
+        images = self._image_numbers(batch)
+        new_images = torch.unique(images[~torch.isin(images, self.images)])
         first = int(self.seen)
-        if first + len(fresh) > self.knobs.size:
+        if first + len(new_images) > self.knobs.size:
             raise ValueError(
                 f"CrossBatchMemory: unique needs a slot for each training image, but {self.knobs.size} slots are full; "
                 "raise size to the number of training images."
             )
-        self.images[first : first + len(fresh)] = fresh
-        self.seen += len(fresh)
+        self.images[first : first + len(new_images)] = new_images
+        self.seen += len(new_images)
+
+        # Look the images up among the slots in use, sorted by image number.
         order = self.images[: int(self.seen)].argsort()
         return order[torch.searchsorted(self.images[order], images)]
 
     @torch.no_grad()
-    def _remember(self, batch: Batch) -> None:
+    def _store(self, batch: Batch) -> None:
+        """Store the embeddings and labels of the batch."""
         if self.knobs.unique:
             slots = self._slots_of(batch)
         else:
@@ -157,7 +174,7 @@ class CrossBatchMemory(Wrapper):
         self.labels[slots] = batch.query_labels.to(self.labels)
 
     def _widen(self, rows: Tensor) -> None:
-        """Hold float64 where rows do."""
+        """Convert the memory to float64 if these rows are float64."""
         if rows.dtype == torch.float64:
             self.embeddings = self.embeddings.double()
 

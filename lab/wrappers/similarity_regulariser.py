@@ -2,8 +2,9 @@
 
     gamma (s~ - mean of all similarities)^2 + (1 - gamma) loss
 
-Losses that only compare let the embeddings crowd into a corner of the sphere; this holds their mean cosine at s~. The
-mean runs over all pairs, the diagonal included, and is computed as the product of mean rows: O(n d).
+Losses that only compare similarities allow the embeddings to crowd into a small part of the sphere; this regulariser
+keeps their mean cosine near s~. The mean runs over all pairs, including the diagonal, and is computed as the product of
+mean rows in O(n d).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lab.wrappers._base import Wrapper
 
 
 def mean_similarity(queries: Tensor, items: Tensor) -> Tensor:
-    """Mean dot product of all pairs of rows [n d] and [r d], []."""
+    """Compute the mean dot product over all pairs of rows [n d] and [r d], []."""
     return queries.mean(0) @ items.mean(0)
 
 
@@ -48,7 +49,7 @@ class SimilarityRegulariser(Wrapper):
 
     @property
     def peak(self) -> Peak | None:
-        """That of the loss: the mean rows are nothing beside it."""
+        """The peak of the wrapped loss; the mean rows need no memory worth counting."""
         return self.loss.peak
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
@@ -58,8 +59,10 @@ class SimilarityRegulariser(Wrapper):
         return self._mix(batch, self.loss.total(batch, **kwargs))
 
     def _mix(self, batch: Batch, loss: Tensor) -> Tensor:
-        queries, items = batch.queries, batch.items
-        if not self.cosine:
-            queries, items = unit(queries), unit(items)
+        queries = batch.queries
+        items = batch.items
+        if not self.cosine:  # the wrapped loss does not normalise
+            queries = unit(queries)
+            items = unit(items)
         regulariser = (self.knobs.s_tilde - mean_similarity(queries, items)).square()
         return self.knobs.gamma * regulariser + (1 - self.knobs.gamma) * loss

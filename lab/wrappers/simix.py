@@ -1,9 +1,10 @@
-"""SiMix (000, eq. 8-10), for any loss: add one virtual example a pair of positives.
+"""SiMix (000, eq. 8-10), for any loss: add one virtual example for each pair of positives.
 
-v = alpha x + (1 - alpha) z, alpha ~ U(0, 1), not renormalised, labelled like its parents, is query, positive and
-negative alike. The wrapped loss sees n + v examples, v = n (m - 1) / 2 for m examples a class; `recall_at_k` has a
-`simix` of its own, which mixes similarities instead, is cheaper, and takes the list of k that the paper has for it. Our
-losses take the virtual rows as they are; those of pytorch-metric-learning scale every row to unit length first.
+A virtual example v = alpha x + (1 - alpha) z, alpha ~ U(0, 1), is not normalised again and has the label of its
+parents. It is a query, a positive and a negative like any other example. The wrapped loss gets n + v examples,
+v = n (m - 1) / 2 for m examples per class. The knob `simix` of `recall_at_k` mixes similarities instead; this is
+cheaper, and it uses the paper's list of k for SiMix. Our losses use the virtual rows as they are; the losses of
+pytorch-metric-learning scale every row to unit length first.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from lab.wrappers._base import Wrapper
 class SiMix(Wrapper):
     """Any loss, over the batch and its virtual examples (RS@k, eq. 8-10).
 
-    `per_query` gives [n+v], the originals before the virtual examples. Both calls take `alpha`, one weight a pair of
-    positives in row order; without it the weights are drawn from (seed, number of training calls).
+    `per_query` returns [n+v] values, first of the originals, then of the virtual examples. Both calls take `alpha`, one
+    weight for each pair of positives in row order; without it the weights are drawn from (seed, number of training
+    calls).
 
     Example:
         >>> import lab, torch
@@ -35,7 +37,8 @@ class SiMix(Wrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.takes_references = self.takes_mined_pairs = False
+        self.takes_references = False
+        self.takes_mined_pairs = False
         self.draws = Draws(self.knobs.seed)
 
     def values(self, batch: Batch, alpha: Tensor | None = None, **kwargs: Any) -> Tensor:
@@ -48,8 +51,9 @@ class SiMix(Wrapper):
         return loss
 
     def _mixed(self, batch: Batch, alpha: Tensor | None) -> Batch:
+        """Return the batch followed by its virtual examples."""
         if batch.items is not batch.queries or batch.mined is not None:
-            raise ValueError("SiMix mixes a batch with itself and takes neither ref_emb nor mined pairs.")
+            raise ValueError("SiMix mixes a batch with itself and takes neither ref_emb nor mined pairs; drop them.")
         couples = positive_couples(batch.query_labels)
         if alpha is None:
             alpha = self.draws.uniform((len(couples),), like=batch.queries)

@@ -1,9 +1,9 @@
-"""Any loss mixed with the contrastive loss of 004 (eq. 29), as its appendix I.6 tries every surrogate of AP.
+"""Any loss mixed with the contrastive loss of 004 (eq. 29); appendix I.6 there tests it with each surrogate of AP.
 
     lambda loss + (1 - lambda) L_contrast
 
-Ranking losses are content with the right order; the contrastive part holds the scores at two thresholds that mean the
-same in every batch. `contextual` and `roadmap` bring such a part of their own. Time O(n r d) beside the loss.
+Ranking losses are zero as soon as the order is right; the contrastive part also keeps the scores at two thresholds that
+are the same in every batch. `contextual` and `roadmap` contain such a part already. Time O(n r d) plus the loss.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from lab.wrappers._base import Wrapper
 class WithContrastive(MarginKnobs, Wrapper):
     """Any loss, with a share of the contrastive loss on cosines (Contextual, appendix I.6). Lower is better.
 
-    The contrastive part is over the batch, or over queries and references; a memory or virtual examples are the wrapped
-    loss's affair. `per_query` gives the wrapped loss's value mixed with n times the query's share of the rest.
+    The contrastive part is over the batch, or over queries and references. A memory or virtual examples inside the
+    wrapped loss have no effect on it. `per_query` returns the wrapped loss's value mixed with n times the query's share
+    of the contrastive part.
 
     Example:
         >>> import lab, torch
         >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
         >>> ranking, labels = lab.losses.create("sup_ap"), torch.tensor([0, 0, 1, 1])
         >>> loss = lab.wrappers.create("with_contrastive", loss=ranking, lam=0)
-        >>> round(loss(embeddings, labels).item(), 3)  # nothing of the ranking loss: that of margin_contrastive
+        >>> round(loss(embeddings, labels).item(), 3)  # without the ranking loss: equals margin_contrastive
         0.46
     """
 
@@ -49,9 +50,12 @@ class WithContrastive(MarginKnobs, Wrapper):
 
     @property
     def peak(self) -> Peak | None:
-        """Both: what the one keeps for its gradient is there while the other is computed."""
-        inner, contrastive = self.loss.peak, MarginContrastive.peak
-        return inner and replace(inner, rows=inner.rows + contrastive.rows, tiles=inner.tiles + contrastive.tiles)
+        """The sum of both parts: one keeps tensors for its gradient while the other is computed."""
+        inner = self.loss.peak
+        if inner is None:
+            return None
+        pairs = MarginContrastive.peak
+        return replace(inner, rows=inner.rows + pairs.rows, tiles=inner.tiles + pairs.tiles)
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         return self._mix(self.loss.values(batch, **kwargs), self._shares(batch))
@@ -60,7 +64,10 @@ class WithContrastive(MarginKnobs, Wrapper):
         return self._mix(self.loss.total(batch, **kwargs), self._shares(batch).mean())
 
     def _shares(self, batch: Batch) -> Tensor:
-        return contrastive_shares(batch if self.cosine else normalised(batch), self.knobs)
+        """Compute n times each query's share of the contrastive part, [n]."""
+        if not self.cosine:
+            batch = normalised(batch)
+        return contrastive_shares(batch, self.knobs)
 
     def _mix(self, loss: Tensor, contrast: Tensor) -> Tensor:
         return self.knobs.lam * loss + (1 - self.knobs.lam) * contrast

@@ -76,7 +76,7 @@ def test_losses_of_others(name):
     ours = wrap(name, losses.create("contrastive")).eval()
     rows, labels = batch(dtype=torch.float32)
     torch.testing.assert_close(wrapped(rows, labels), ours(rows, labels))
-    with pytest.raises(ValueError, match="ContrastiveLoss gives one number a batch"):
+    with pytest.raises(ValueError, match="ContrastiveLoss returns one number per batch"):
         wrapped.per_query(rows, labels)
 
 
@@ -303,7 +303,7 @@ def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():
     with pytest.raises(ValueError, match="raise size to the number of training images"):
         memory(again, torch.tensor([0, 0]))
     memory.images_of_batch = None
-    with pytest.raises(ValueError, match="must know which ones a batch shows"):
+    with pytest.raises(ValueError, match="must know which images a batch holds"):
         memory(again, torch.tensor([0, 0]))
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from lab.data.images.folders import HIDDEN, LeftOut, is_hidden, sentences
+from lab.data.images.folders import HIDDEN, LeftOut, class_at, class_depth, is_hidden, sentences
 from lab.data.images.reading import EXTENSIONS, ImageError, nameable
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
-RULES = 2
+RULES = 3
 """Number of the rules of what is an image and a class; an index that older rules made is built again."""
 
 LONGEST = 4096
@@ -22,10 +23,12 @@ LONGEST = 4096
 class TarShards(StreamedSet):
     """Images in uncompressed tar files. Members of one name before the first dot belong together.
 
-    A sample's class is the text of its `.cls` member or, without one, the folder that its image lies in. The first time
-    all heads of all shards are read, and where each image lies is kept among the caches (`LAB_CACHE`); after that an
-    image is one read of its bytes, in the worker that decodes it. Classes are shared out by seed. Files elsewhere need
-    the library of their store (`rankscope[s3]`, `rankscope[gcs]`) and its own credentials, which are never stored here.
+    A sample's class is the text of its `.cls` member or, without one, the outermost folder that its image lies in,
+    as in a folder of class folders: the one below where the outermost ones are called train, validation or test, or
+    where one folder holds all others. The first time all heads of all shards are read, and where each image lies is
+    kept among the caches (`LAB_CACHE`); after that an image is one read of its bytes, in the worker that decodes
+    it. Classes are shared out by seed. Files elsewhere need the library of their store (`rankscope[s3]`,
+    `rankscope[gcs]`) and its own credentials, which are never stored here.
 
     Raises:
         ValueError: no tar file can be listed there, one is damaged or compressed, a sample has two images, or none
@@ -35,9 +38,11 @@ class TarShards(StreamedSet):
 
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".tar")
-        return built(
-            "tar", [self.knobs.root, states, RULES], files, lambda problems: _images(self.system, files, problems)
-        )
+
+        def images(problems: list[str]) -> Iterator[Found]:
+            return _in_folders(list(_images(self.system, files, problems)), problems)
+
+        return built("tar", [self.knobs.root, states, RULES], files, images)
 
     def _encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
@@ -59,6 +64,23 @@ def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Foun
                 f"{path} is no whole, uncompressed tar file ({error}); images in a compressed one cannot be found by "
                 "their place, so unpack it with gunzip first."
             ) from None
+
+
+def _in_folders(images: list[Found], problems: list[str]) -> Iterator[Found]:
+    """Give images without a .cls the class of their folder, by the rule of `lab.data.images.folders`."""
+    paths = [PurePosixPath(image.name).parts[1:] for image in images]  # without the name of the shard
+    in_folders = [parts for parts, image in zip(paths, images, strict=True) if not image.class_name]
+    wrapping = 0
+    while in_folders and len({parts[0] for parts in in_folders}) == 1 and all(len(parts) > 2 for parts in in_folders):
+        in_folders = [parts[1:] for parts in in_folders]
+        wrapping += 1
+    depth = wrapping + class_depth(in_folders)
+    for parts, image in zip(paths, images, strict=True):
+        class_name = image.class_name or class_at(parts, depth)
+        if class_name:
+            yield replace(image, class_name=class_name)
+        elif len(problems) < 100:
+            problems.append(f"{image.name} has neither a .cls beside it nor a class folder, and is left out.")
 
 
 def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
@@ -96,12 +118,8 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
 def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
     if image is None:
         return
-    folder = str(PurePosixPath(image.name).parent)
-    class_name = label or (folder if folder != "." else "")
     key = f"{shard}/{image.name}"
-    if class_name and nameable(f"{image.name}{class_name}"):
-        yield Found(number, image.offset_data, image.size, class_name, key)
-    elif len(problems) < 100 and class_name:
-        problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")
+    if nameable(f"{image.name}{label}"):
+        yield Found(number, image.offset_data, image.size, label, key)
     elif len(problems) < 100:
-        problems.append(f"{key} has neither a .cls beside it nor a folder, and is left out.")
+        problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")

@@ -10,7 +10,8 @@ from typing import Any
 import lab
 
 PARTS = (
-    "losses", "wrappers", "metrics", "metrics.functional", "samplers", "encoders", "data", "search", "search.galleries", "reranking",
+    "losses", "wrappers", "metrics", "metrics.functional", "samplers", "encoders", "data", "search", "search.galleries",
+    "reranking",
     "inspect", "figures", "playground", "widgets", "teaching", "maps", "model", "runs", "evaluation", "training",
     "report", "exporters", "adaptation", "integrations.importing", "integrations.recording", "inference.over_classes",
     "inference.paired", "inference.crossed", "threshold", "verdict", "serving", "surrogates", "sweeps", "launchers",

@@ -42,6 +42,24 @@ def png(shade):
     return file.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["bags/2021/1.png", "bags/2022/2.png", "shoes/3.png"], ["bags", "bags", "shoes"]),
+        (["all/bags/2021/1.png", "all/bags/2.png", "all/shoes/3.png"], ["bags", "bags", "shoes"]),
+        (["train/bags/1.png", "test/shoes/x/2.png", "test/bags/3.png"], ["bags", "shoes", "bags"]),
+    ],
+)
+def test_the_class_is_the_outermost_folder_as_in_a_folder_of_class_folders(tmp_path, names, classes):
+    with tarfile.open(tmp_path / "shard.tar", "w") as archive:
+        for number, name in enumerate(names):
+            add(archive, name, png(number))
+    images = lab.data.create("tar_shards", root=str(tmp_path))
+    names_of_images = [str(key).partition("/")[2] for key in images.keys]
+    found = dict(zip(names_of_images, (images.class_names[label] for label in images.labels), strict=True))
+    assert found == dict(zip(names, classes, strict=True))
+
+
 @pytest.fixture
 def stored():
     """Twelve images of three classes in two shards of an object store, the class of each in a member of its own."""

@@ -210,6 +210,21 @@ def folder_classes(listing: Listing) -> Classes:
         ValueError: there are folders called train and test, and others beside them.
     """
     paths = [PurePosixPath(key).parts for key in listing.keys]
+    depth = class_depth(paths)
+    names = [class_at(parts, depth) for parts in paths]
+    splits = [SPLITS.get(parts[0].lower(), "") for parts in paths] if depth == 1 else None
+    full = {parts[: depth + 1] for parts in paths}
+    folders = [PurePosixPath(folder).parts for folder in listing.folders]
+    empty = ["/".join(parts) for parts in folders if len(parts) == depth + 1 and parts not in full]
+    return Classes(names, splits, empty)
+
+
+def class_depth(paths: Sequence[tuple[str, ...]]) -> int:
+    """Find which folder of each path is its class: 0 for the outermost, 1 where the outermost ones are splits.
+
+    Raises:
+        ValueError: there are folders called train and test, and others beside them.
+    """
     top = list(dict.fromkeys(parts[0] for parts in paths if len(parts) > 1))
     named = [folder for folder in top if folder.lower() in SPLITS]
     by_split = bool(top) and len(named) == len(top)
@@ -219,13 +234,12 @@ def folder_classes(listing: Listing) -> Classes:
             f"There are train and test folders and also {other!r}, so it is unclear what the classes are. Move "
             f"{other!r} elsewhere if train and test are splits."
         )
-    depth = 1 if by_split else 0
-    names = [parts[depth] if len(parts) > depth + 1 else "" for parts in paths]
-    splits = [SPLITS.get(parts[0].lower(), "") for parts in paths] if by_split else None
-    full = {parts[: depth + 1] for parts in paths}
-    folders = [PurePosixPath(folder).parts for folder in listing.folders]
-    empty = ["/".join(parts) for parts in folders if len(parts) == depth + 1 and parts not in full]
-    return Classes(names, splits, empty)
+    return 1 if by_split else 0
+
+
+def class_at(parts: tuple[str, ...], depth: int) -> str:
+    """Return the folder at a depth of a path; "" where the image lies above it."""
+    return parts[depth] if len(parts) > depth + 1 else ""
 
 
 def classes_sentence(class_names: Sequence[str], labels: np.ndarray, what: str = "the folders") -> str:

@@ -95,9 +95,16 @@ class Head(nn.Module):
     """
 
     def __init__(
-        self, pool: nn.Module, width: int, dim: int | None, layer_norm: bool, projector: int | None,
-        affine: bool = False, unit: bool = False, projector_bias: bool = True,
-    ):  # fmt: skip
+        self,
+        pool: nn.Module,
+        width: int,
+        dim: int | None,
+        layer_norm: bool,
+        projector: int | None,
+        affine: bool = False,
+        unit: bool = False,
+        projector_bias: bool = True,
+    ):
         super().__init__()
         if layer_norm and unit:
             raise ValueError("Pooled features are normalised by layer_norm or by unit_features, not by both.")
@@ -136,7 +143,8 @@ class Head(nn.Module):
                 shares = shares * self.norm.weight.double()[:, None, None]
                 constant = constant + self.norm.bias.double()
         if isinstance(self.embed, nn.Linear):
-            weight, bias = self.embed.weight.double(), self.embed.bias.double()
+            weight = self.embed.weight.double()
+            bias = self.embed.bias.double()
             return torch.einsum("dc,nchw->ndhw", weight, shares), constant @ weight.T + bias
         return shares, constant
 
@@ -215,13 +223,16 @@ class Encoder(HasKnobs, nn.Module):
 
     def _assemble(self, backbone: nn.Module, pool: nn.Module, width: int, pretrained: bool) -> None:
         """Join a backbone, the pooling of its features and the embedding head; `width` is that of pooled features."""
-        knobs, self.backbone = self.knobs, backbone
+        knobs = self.knobs
+        self.backbone = backbone
         if knobs.projector_width is not None and not knobs.projector:
             raise ValueError("encoder: projector_width needs projector: true; set it, or leave the width out.")
         self.dim: int = knobs.dim or width
         self.trained_dim: int = knobs.projector_width or self.dim
         projector = self.trained_dim if knobs.projector else None
-        affine, unit, bias = knobs.layer_norm_affine, knobs.unit_features, knobs.projector_width is None
+        affine = knobs.layer_norm_affine
+        unit = knobs.unit_features
+        bias = knobs.projector_width is None
         self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
         self.batchnorm_frozen = pretrained if knobs.freeze_batchnorm is None else knobs.freeze_batchnorm
         self.train()

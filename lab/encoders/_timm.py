@@ -263,7 +263,8 @@ def as_map(model: nn.Module, features: torch.Tensor) -> torch.Tensor:
 def averaged(model: Any, images: torch.Tensor) -> torch.Tensor | None:
     """What each place adds to a model's own pooling, float64 [n c h w], where that is the plain average; else None."""
     features = model.forward_features(images)
-    pooled, places = model.forward_head(features).double(), as_map(model, features).double()
+    pooled = model.forward_head(features).double()
+    places = as_map(model, features).double()
     if places.ndim != 4 or places.shape[1] != pooled.shape[1]:
         return None
     mean = places.mean(dim=(-2, -1))

@@ -64,11 +64,14 @@ class Adapted(Encoder):
     input_size = foreign.SIDE
 
     def __post_init__(self) -> None:
-        base, self.network = self.network, None  # it is the backbone, and no second part of this module
+        # it is the backbone, and no second part of this module
+        base = self.network
+        self.network = None
         if base is None and self.knobs.base is not None:
             base = _network(self.knobs)
         if base is None:
-            backbone, width = nn.Identity(), self.knobs.width
+            backbone = nn.Identity()
+            width = self.knobs.width
         else:
             backbone = base.requires_grad_(False)
             self.input_size, self.mean, self.std = base.input_size, tuple(base.mean), tuple(base.std)

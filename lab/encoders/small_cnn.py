@@ -29,7 +29,8 @@ class SmallCNN(Encoder):
     input_size = 32
 
     def __post_init__(self) -> None:
-        width, pool = self.knobs.width, Pool(self.knobs.pooling)
+        width = self.knobs.width
+        pool = Pool(self.knobs.pooling)
         self._assemble(Stages(width), pool, 4 * width, pretrained=False)
         self.to(memory_format=torch.channels_last)
 

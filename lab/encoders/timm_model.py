@@ -82,7 +82,8 @@ class TimmModel(Encoder):
         if self.knobs.normalised_as == "imagenet":
             self.mean, self.std = _timm.IMAGENET
         elif self.knobs.normalised_as == "none":
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+            self.mean = (0.0, 0.0, 0.0)
+            self.std = (1.0, 1.0, 1.0)
         self.input_size = self.knobs.image_size or config["input_size"][-1]
         if self.input_size != config["input_size"][-1] and hasattr(model, "set_input_size"):
             model.set_input_size(img_size=self.input_size)
@@ -90,7 +91,8 @@ class TimmModel(Encoder):
             model = _timm.adapt_attention(model, self.knobs.lora, self.knobs.backbone)
         _timm.freeze(model, self.knobs.frozen_blocks)
         backbone = model if native else _timm.FeatureMap(model)
-        pool, width = Pool(self.knobs.pooling), _timm.width(backbone, self.input_size, self.knobs.backbone)
+        pool = Pool(self.knobs.pooling)
+        width = _timm.width(backbone, self.input_size, self.knobs.backbone)
         pretrained = self.knobs.pretrained or bool(self.knobs.weights)
         self._assemble(backbone, nn.Identity() if native else pool, width, pretrained)
 

@@ -8,7 +8,9 @@ import sys
 
 from lab.core.formats import GB, MB
 
-TRIM, MAPPED, HEAPS = -1, -3, -8
+TRIM = -1
+MAPPED = -3
+HEAPS = -8
 """M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX of malloc.h."""
 KEPT = GB
 """Bytes that may lie unused at the end of the heap; a step that reached so far will do so again."""

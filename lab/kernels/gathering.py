@@ -34,7 +34,8 @@ def mean_of_local_rows(everyone: torch.Tensor, sizes: Sequence[int]) -> torch.Te
     Each sends every other its rows once, (world - 1) / world N d numbers, and adds up what it gets in the order of
     ranks. (gloo has no reduce_scatter for shares of different sizes.)
     """
-    local, world = sizes[dist.get_rank()], len(sizes)
+    local = sizes[dist.get_rank()]
+    world = len(sizes)
     parts = everyone.new_empty(world * local, *everyone.shape[1:])
     dist.all_to_all_single(parts, everyone.contiguous(), [local] * world, list(sizes))
     return parts.view(world, local, *everyone.shape[1:]).sum(0) / world

@@ -49,9 +49,11 @@ class Peak:
 
     def bytes(self, n: int, d: int, per_class: int) -> int:
         """Bytes for n embeddings of width d, per_class of each class."""
-        ranked, together = n, per_class
+        ranked = n
+        together = per_class
         if self.mixes:
-            ranked, together = n * (per_class + 1) // 2, per_class * (per_class + 1) // 2
+            ranked = n * (per_class + 1) // 2
+            together = per_class * (per_class + 1) // 2
         walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
         binned = min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * self.bins * n if self.bins else 0
         return round(4 * (self.rows * n * d + self.pairs * n * n) + walked) + binned + self.besides
@@ -144,7 +146,8 @@ def forecast(
         if value < 1:
             raise ValueError(f"forecast: {name} must be at least 1, got {value}.")
     at_once = n if chunk is None else min(n, chunk)
-    whole, in_flight = n * encoder.graph, round(IN_FLIGHT * at_once * encoder.largest_map)
+    whole = n * encoder.graph
+    in_flight = round(IN_FLIGHT * at_once * encoder.largest_map)
     kept = whole if at_once == n else min(kept_bytes, whole)
     again = round(at_once * encoder.graph * (1 - kept / whole)) if whole else 0
     gradients = encoder.weights + encoder.largest_weight
@@ -172,7 +175,8 @@ def require(needed: Forecast, available: int) -> None:
     """
     if needed.total <= available:
         return
-    chunk, least = chunk_that_fits(needed, available), needed.instead(chunk=1, kept_bytes=0)
+    chunk = chunk_that_fits(needed, available)
+    least = needed.instead(chunk=1, kept_bytes=0)
     if chunk is not None:
         fix = f"a chunk of {chunk} would fit"
     elif least.instead(n=1).total <= available:
@@ -195,7 +199,8 @@ def chunk_that_fits(needed: Forecast, available: int) -> int | None:
 
 def _largest(fits: Callable[[int], bool], limit: int) -> int:
     """The largest number from 1 to `limit` that fits, given that 1 does."""
-    low, high = 1, limit
+    low = 1
+    high = limit
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
@@ -219,7 +224,8 @@ def require_pairs(count: int, device: str) -> None:
     """
     if count < FEW_PAIRS:
         return
-    needed, free = BYTES_A_PAIR * count, available_bytes(device)
+    needed = BYTES_A_PAIR * count
+    free = available_bytes(device)
     if needed > free:
         raise ValueError(
             f"This batch has {count:,} positive pairs, which need {size(needed)}, and {size(free)} are free; "
@@ -233,7 +239,8 @@ def require_whole_matrices(n: int, element_size: int, device: str) -> None:
     Raises:
         ValueError: names the batch that would fit.
     """
-    needed, free = WHOLE_MATRICES * n * n * element_size, available_bytes(device)
+    needed = WHOLE_MATRICES * n * n * element_size
+    free = available_bytes(device)
     if needed > free:
         fits = int((free / (WHOLE_MATRICES * element_size)) ** 0.5)
         raise ValueError(

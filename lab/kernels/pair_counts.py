@@ -63,15 +63,19 @@ def count_pairs(
         ValueError: a vector has no length, so that its cosine is undefined.
     """
     space = Space.of(gallery.vectors, similarity, torch.device("cpu"))
-    items, labels, asked = space.items.double(), np.asarray(gallery.labels), np.asarray(query.labels)
+    items = space.items.double()
+    labels = np.asarray(gallery.labels)
+    asked = np.asarray(query.labels)
     thresholds = _thresholds(query.vectors, gallery.vectors, similarity)
-    edges, width = thresholds.astype(np.float32), len(thresholds) + 1
+    edges = thresholds.astype(np.float32)
+    width = len(thresholds) + 1
     counts = np.zeros((int(groups.max()) + 1, 2, width), np.int64)
     order = np.argsort(groups, kind="stable")
     rows_at_once = max(1, CELLS // len(gallery))
     for start in range(0, len(order), rows_at_once):
         rows = order[start : start + rows_at_once]
-        first, seen = groups[rows[0]], int(groups[rows[-1]] - groups[rows[0]]) + 1
+        first = groups[rows[0]]
+        seen = int(groups[rows[-1]] - groups[rows[0]]) + 1
         scores = space.shown(space.block_scores(space.queries(query.vectors[rows]), items).numpy())
         other = asked[rows][:, None] != labels
         cells = np.searchsorted(edges, scores, side="right")

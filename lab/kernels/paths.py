@@ -41,7 +41,8 @@ _forced: ContextVar[str | None] = ContextVar("forced", default=None)
 def path(device: str | torch.device = "cpu") -> str:
     """The path that a large float32 batch takes on a device: `plain`, `compiled` or `triton`."""
     kind = torch.device(device).type
-    requested, best = _requested(), BEST.get(kind, "plain")
+    requested = _requested()
+    best = BEST.get(kind, "plain")
     if requested is None:
         return best if unavailable(best) is None else "plain"
     return requested if requested == best or (requested == "triton" and _interpreted()) else "plain"

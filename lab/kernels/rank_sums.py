@@ -149,9 +149,14 @@ def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
 
 
 def _checked_sums(
-    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate | None, exclude_self: bool,
-    against: bool = False, margin: float | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    queries: Tensor,
+    items: Tensor,
+    positives: Tensor,
+    step: Surrogate | None,
+    exclude_self: bool,
+    against: bool = False,
+    margin: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Rank sums, excess and violations; `against`: of negatives alone."""
     check_embeddings(queries, items, exclude_self)
     check_positives(positives, len(queries), len(items))
@@ -189,7 +194,9 @@ class _RankSums(torch.autograd.Function):
     def forward(
         ctx: Any, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
     ) -> tuple[Tensor, ...]:
-        ctx.chosen, ctx.mixture, ctx.rest = paths.choose(queries, items, mixture, positives, *rest), mixture, rest
+        ctx.chosen = paths.choose(queries, items, mixture, positives, *rest)
+        ctx.mixture = mixture
+        ctx.rest = rest
         ctx.share = sharing.current()
         with torch.autocast(queries.device.type, enabled=False):
             # What forward kept goes with the first backward; a second one, which is rare, walks forward again.
@@ -206,7 +213,8 @@ class _RankSums(torch.autograd.Function):
     def backward(ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         rows, place, items, positives = ctx.saved_tensors
         with torch.autocast(rows.device.type, enabled=False), sharing.among(ctx.share):
-            loop, ctx.loop = ctx.loop, None
+            loop = ctx.loop
+            ctx.loop = None
             if loop is None:
                 queries = rows if place is None else rows[place]
                 loop = _tile_loop(ctx.chosen, queries, items, ctx.mixture, positives, *ctx.rest)
@@ -247,7 +255,8 @@ def _positives_path(similarities: Tensor, step: Surrogate) -> ModuleType:
 class _PositiveRankSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-        ctx.step, ctx.exclude_self = step, exclude_self
+        ctx.step = step
+        ctx.exclude_self = exclude_self
         ctx.save_for_backward(similarities, ordered)
         return _positives_path(similarities, step).positive_sums(similarities, ordered, step, exclude_self)
 

@@ -31,8 +31,10 @@ class Share:
     """
 
     def __init__(self, rank: int = 0, world: int = 1):
-        self.rank, self.world = rank, world
-        self.split, self.sent = False, 0
+        self.rank = rank
+        self.world = world
+        self.split = False
+        self.sent = 0
 
     def places(self, everyone: Iterable[Place]) -> list[Place]:
         """Every world-th of some pieces of work that are alike."""

@@ -101,5 +101,6 @@ class _OneSet(torch.autograd.Function):
 
         (rows,) = ctx.saved_tensors
         with torch.autocast("cpu", enabled=False), sharing.among(ctx.share):
-            loop, ctx.loop = ctx.loop or HistogramTileLoop(rows, *ctx.rest), None
+            loop = ctx.loop or HistogramTileLoop(rows, *ctx.rest)
+            ctx.loop = None
             return ctx.share.part_of_mean(loop.backward(weights.contiguous())), *(None for _ in ctx.rest)

@@ -24,10 +24,13 @@ UNIT = 1e-5
 
 _LOW = 0xFFFFFFFF
 
-SALT, FIRST, SECOND = 0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35
+SALT = 0x9E3779B9
+FIRST = 0x85EBCA6B
+SECOND = 0xC2B2AE35
 """Constants of MurmurHash3's 32-bit finaliser; the salt moves position 0, which the finaliser leaves at 0."""
 
-_FIRST_INVERSE, _SECOND_INVERSE = pow(FIRST, -1, 1 << 32), pow(SECOND, -1, 1 << 32)
+_FIRST_INVERSE = pow(FIRST, -1, 1 << 32)
+_SECOND_INVERSE = pow(SECOND, -1, 1 << 32)
 
 
 SAMPLE = 1024

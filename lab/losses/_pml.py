@@ -168,7 +168,8 @@ def triplets(batch: Batch, per_anchor: int | None) -> tuple[Tensor, Tensor, Tens
 
     The library builds triplets from an n x n x n mask; this takes p x r numbers for p positive pairs, or n x r.
     """
-    positives, negatives = batch.positives(), batch.negatives
+    positives = batch.positives()
+    negatives = batch.negatives
     if per_anchor is None:
         anchor, positive = torch.nonzero(positives, as_tuple=True)
         pair, negative = torch.nonzero(negatives[anchor], as_tuple=True)

@@ -66,7 +66,8 @@ def _adapter() -> type:
             if indices_tuple is None or self.loss.takes_mined_pairs:
                 return self.loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
             if ref_emb is None or ref_labels is None:
-                ref_emb, ref_labels = embeddings, labels
+                ref_emb = embeddings
+                ref_labels = labels
             itself = _itself(indices_tuple, len(embeddings), len(ref_emb), type(self.loss).__name__)
             return _ranked(self.loss, embeddings, labels, ref_emb, ref_labels, itself)
 

@@ -108,7 +108,8 @@ class ClassAnchorMargin(ClassLoss):
         return super().sized(num_classes, dim, **knobs)
 
     def __post_init__(self) -> None:
-        classes, dim = self.knobs.num_classes, self.knobs.dim
+        classes = self.knobs.num_classes
+        dim = self.knobs.dim
         if self.knobs.init == "random":
             self.anchors = nn.Parameter(self.knobs.init_scale * torch.randn(classes, dim))
         else:

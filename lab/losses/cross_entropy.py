@@ -52,8 +52,6 @@ class CrossEntropy(ClassLoss):
     def values(self, batch: Batch) -> Tensor:
         rows = batch.queries
         weight = self.classifier.weight.to(rows)
-        bias = self.classifier.bias
-        if bias is not None:
-            bias = bias.to(rows)
+        bias = None if self.classifier.bias is None else self.classifier.bias.to(rows)
         logits = F.linear(rows, weight, bias) / self.knobs.temperature
         return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=self.knobs.label_smoothing)

@@ -1,4 +1,4 @@
-"""Re-ranking by contextual similarity (004, appendix I.5): do two images have the same neighbours?"""
+"""Re-ranking by contextual similarity (004, appendix I.5): the share of neighbours that two images have in common."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from lab.core.results import EmbeddingSet, Ranking
 from lab.reranking._base import ROWS, Nodes, Reranker, neighbour_lists, nodes, ranked_by
 
 
-def shared_neighbours(lists: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+def shared_neighbours(lists: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
     """float64 [a k]: eq. 16, the share of node i's neighbours that are neighbours of its j-th neighbour, too.
 
     Args:
         lists: int64 [n k], the neighbourhood of every node, itself included.
-        of: int64 [a], the nodes i.
+        nodes: int64 [a], the nodes i.
     """
-    n, k = lists.shape
-    mine = lists[of]
-    codes = (torch.arange(len(of), device=of.device)[:, None] * n + mine).flatten().sort().values
-    theirs = torch.arange(len(of), device=of.device)[:, None, None] * n + lists[mine]
-    place = torch.searchsorted(codes, theirs).clamp(max=len(codes) - 1)
-    return (codes[place] == theirs).double().mean(2)
+    n = len(lists)
+    neighbours = lists[nodes]
+    # Number the pairs (row, neighbour), so that one sorted list answers for all rows whether a node is a neighbour.
+    row = torch.arange(len(nodes), device=nodes.device)
+    pairs = (row[:, None] * n + neighbours).flatten().sort().values
+    candidates = row[:, None, None] * n + lists[neighbours]
+    position = torch.searchsorted(pairs, candidates).clamp(max=len(pairs) - 1)
+    return (pairs[position] == candidates).double().mean(2)
 
 
 class Contextual(Reranker):
     """Score beta w + (1 - beta) exp(2s - 2): cosine similarity s mixed with the share w of common neighbours.
 
-    w (eq. 15, 16 with eps = 0) is |N(i) & N(j)| / k for the items j in N(i), the k nearest of image i, itself included,
-    and 0 for all others; exp(2s - 2) brings s to the same range. Neighbourhoods are those among queries and gallery
-    together. Time O(n^2 d + q k^2) for n images, memory O(n k).
+    w (eq. 15, 16 with eps = 0) is |N(i) & N(j)| / k for items j in N(i), the k nearest images of image i including
+    itself, and 0 for all other items; exp(2s - 2) maps s to the same range. Neighbourhoods are taken among queries and
+    gallery together. Time O(n^2 d + q k^2) for n images, memory O(n k).
 
     Example (`ranking` and `images` are those of `lab.reranking`):
         >>> lab.reranking.create("contextual", k=3, beta=0.5).rerank(ranking, images, images).neighbours[1]
@@ -53,14 +55,15 @@ class Contextual(Reranker):
         graph = nodes(ranking, query, gallery, self.device)
         lengths = torch.linalg.vector_norm(graph.vectors, dim=1, keepdim=True, dtype=torch.float64)
         if (lengths == 0).any():
-            raise ValueError("A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking.")
+            raise ValueError("A vector is zero, so its cosine similarity is undefined; remove it before re-ranking.")
         unit = graph.vectors.double() / lengths
         lists = neighbour_lists(unit, min(self.knobs.k, len(unit)), ranking.ties)
         return ranked_by(ranking, self._scores(unit, graph, lists))
 
     def _scores(self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Yield the scores of the gallery, float64 [a g], for blocks of queries."""
         beta = self.knobs.beta
-        for of in graph.query.split(ROWS):
-            scores = (1 - beta) * torch.exp(2 * (unit[of] @ unit.T) - 2)
-            scores.scatter_add_(1, lists[of], beta * shared_neighbours(lists, of))
+        for queries in graph.query.split(ROWS):
+            scores = (1 - beta) * torch.exp(2 * (unit[queries] @ unit.T) - 2)
+            scores.scatter_add_(1, lists[queries], beta * shared_neighbours(lists, queries))
             yield scores[:, graph.first_item :]

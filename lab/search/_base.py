@@ -151,7 +151,8 @@ class Index(HasKnobs):
             array([[3]])
         """
         gallery = self._built()
-        names, about = names if len(names) else self.names, dict(self.about if about is None else about)
+        names = names if len(names) else self.names
+        about = dict(self.about if about is None else about)
         if len(names) > len(gallery):  # fewer are well: items may have been added since
             raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
         kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
@@ -198,7 +199,8 @@ class Index(HasKnobs):
             ValueError: no gallery yet, another dimension, NaN or infinity, nothing to rank, or judgements that do
                 not fit queries and gallery.
         """
-        query, gallery = _set_of(query), self._built()
+        query = _set_of(query)
+        gallery = self._built()
         self._check_vectors(query.vectors, "query")
         check_set(query, "query")
         if same_source and len(gallery) < 2:
@@ -222,7 +224,8 @@ class Index(HasKnobs):
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
         """
-        vectors, k = self._check_vectors(vectors, "query"), self.knobs.k if k is None else int(k)
+        vectors = self._check_vectors(vectors, "query")
+        k = self.knobs.k if k is None else int(k)
         if k < 1:
             raise ValueError(f"k, the number of neighbours, must be at least 1, got {k}.")
         scores, positions = self._nearest(vectors, k)
@@ -234,7 +237,9 @@ class Index(HasKnobs):
 
     def _hold(self, gallery: EmbeddingSet) -> None:
         """From now on this is the gallery; what was said of another one is forgotten."""
-        self.gallery, self.names, self.about = gallery, (), {}
+        self.gallery = gallery
+        self.names = ()
+        self.about = {}
 
     def _built(self) -> EmbeddingSet:
         """The gallery.
@@ -292,7 +297,8 @@ def check_anchors(anchors: np.ndarray, gallery: EmbeddingSet) -> np.ndarray:
     Raises:
         ValueError: as `check_vectors`, or they are not of the gallery's dimension.
     """
-    anchors, width = np.asarray(anchors), gallery.vectors.shape[1]
+    anchors = np.asarray(anchors)
+    width = gallery.vectors.shape[1]
     check_vectors(anchors, "anchor")
     if anchors.shape[1] != width:
         raise ValueError(
@@ -307,7 +313,8 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
     Raises:
         ValueError: names what is wrong and the first bad row.
     """
-    dtype, shape = getattr(vectors, "dtype", type(vectors).__name__), getattr(vectors, "shape", ())
+    dtype = getattr(vectors, "dtype", type(vectors).__name__)
+    shape = getattr(vectors, "shape", ())
     sound = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.isnative and dtype.itemsize <= 8
     if not sound or len(shape) != 2:
         raise ValueError(f"The {what} vectors must be a float array of numpy [n d], got {dtype} of shape {shape}.")

@@ -124,9 +124,11 @@ class CandidateIndex(Index):
     def _lists(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores float32 and positions int64 [q depth] for queries [q d], in the project's order; -1 where fewer were
         found."""
-        rows, queries = self._engine_rows(vectors), self.space.queries(vectors)
+        rows = self._engine_rows(vectors)
+        queries = self.space.queries(vectors)
         candidates = min(len(self.rows), depth * getattr(self.knobs, "rerank", 1))
-        keys, step = [], max(1, AT_ONCE // (candidates * queries.shape[1]))
+        keys = []
+        step = max(1, AT_ONCE // (candidates * queries.shape[1]))
         for start in range(0, len(queries), step):
             part = slice(start, start + step)
             positions = self._candidates(rows[part], candidates)

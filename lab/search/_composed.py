@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 Together = Literal["mean", "best"]
 
-LIKED, DISLIKED = 0.75, 0.15
+LIKED = 0.75
+DISLIKED = 0.15
 """Rocchio's usual weights beside a query of weight 1 (Manning, Raghavan and Schuetze 2008, section 9.1.1)."""
 
 

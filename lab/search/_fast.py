@@ -33,9 +33,15 @@ class Scan:
     """The state of one pass: a counter for each positive, and the candidates of every query."""
 
     def __init__(
-        self, task: Task, queries: np.ndarray, items: np.ndarray, k: int, ties: Ties, margins: np.ndarray,
+        self,
+        task: Task,
+        queries: np.ndarray,
+        items: np.ndarray,
+        k: int,
+        ties: Ties,
+        margins: np.ndarray,
         places: np.ndarray,
-    ):  # fmt: skip
+    ):
         """`places` int64 [g] are the gallery positions of the items, which decide the order of equal scores."""
         self.task, self.k, n = task, k, len(queries)
         self.rows = queries, items, sort_keys.tie_codes(places, ties)
@@ -54,9 +60,19 @@ class Scan:
         if ragged := -tile.shape[1] % TOGETHER:
             tile = np.pad(tile, ((0, 0), (0, ragged)), constant_values=-np.inf)
         _scans.scan(
-            tile, first_row, first_column, self.task.offsets, self.thresholds, self.keys, self.counters, self.k,
-            self.margins, self.floors, *self.found, *self.rows,
-        )  # fmt: skip
+            tile,
+            first_row,
+            first_column,
+            self.task.offsets,
+            self.thresholds,
+            self.keys,
+            self.counters,
+            self.k,
+            self.margins,
+            self.floors,
+            *self.found,
+            *self.rows,
+        )
 
     def best(self) -> np.ndarray:
         """Keys, int64 [q k], of the k best of each query, descending."""
@@ -78,9 +94,14 @@ def margins_of(queries: torch.Tensor) -> np.ndarray:
 
 
 def rank_all(
-    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None,
+    task: Task,
+    space: Space,
+    queries: torch.Tensor,
+    k: int,
+    ties: Ties,
+    progress: ReportProgress | None,
     gallery_places: np.ndarray | None = None,
-) -> Ranking:  # fmt: skip
+) -> Ranking:
     """Compare every prepared query [q d] with every item [g d] of a space: unit float32 rows on the CPU.
 
     When both are the same rows in the same order, and no query is another row's image, only half of the tiles are
@@ -102,7 +123,9 @@ def rank_all(
         gallery_places = np.arange(len(items))
     scan = Scan(task, queries.numpy(), items.numpy(), k, ties, margins_of(queries), gallery_places)
 
-    done, total, counting = 0, len(queries) * len(items), threading.Lock()
+    done = 0
+    total = len(queries) * len(items)
+    counting = threading.Lock()
     caller = threading.current_thread()
     adding = [threading.Lock() for _ in range(-(-len(queries) // TILE))]  # one thread at a time counts for a query
 
@@ -130,13 +153,15 @@ def rank_all(
     if progress:
         progress(total, total)
     retrieved = len(items) - (task.self_index >= 0).astype(np.int64)
-    best, above = torch.from_numpy(scan.best()), scan.above()
+    best = torch.from_numpy(scan.best())
+    above = scan.above()
     compared = np.full(len(queries), len(items))
     return assemble(task, space, scan.order, scan.keys, above, best, retrieved, compared, ties)
 
 
 def warm_up() -> None:
     """Rank four images, to learn whether this machine can compile the scans."""
-    rows, labels = torch.eye(4), np.array([0, 0, 1, 1])
+    rows = torch.eye(4)
+    labels = np.array([0, 0, 1, 1])
     task = Task(labels, labels, np.arange(4), np.arange(5), np.array([1, 0, 3, 2]), None)
     rank_all(task, Space("cosine", rows), rows, 2, "gallery", None)

@@ -29,13 +29,15 @@ def open(path: str | Path, device: Any = "auto") -> Index | FaissFile:
         if what_is(path) == "a faiss index":
             return FaissFile(path)
         raise ValueError(f"{path} is no index of Rankscope: it is {what_is(path)}.")
-    header, columns = arrays.header(path), arrays.read(path)
+    header = arrays.header(path)
+    columns = arrays.read(path)
     gallery = ("vectors", "labels", "items")
     described = isinstance(header.get("index"), str) and isinstance(header.get("knobs", {}), dict)
     if not described or any(name not in columns for name in gallery):
         raise ValueError(f"{path} holds no index; write one with `index.save(path)`.")
     index = create(header["index"], device=device, **header.get("knobs", {}))
-    letters, ends = columns.pop("names", None), columns.pop("name_ends", None)
+    letters = columns.pop("names", None)
+    ends = columns.pop("name_ends", None)
     index.restored(EmbeddingSet(*(columns.pop(name) for name in gallery)), columns)
     index.names = [] if letters is None or ends is None else list(arrays.Names(letters, ends))
     about = header.get("about")

@@ -19,7 +19,8 @@ from lab.kernels import sort_keys
 from lab.kernels.sort_keys import Space, Ties
 from lab.search.galleries.shards import Gallery
 
-QUERY_ROWS, ITEM_ROWS = 1024, 4096
+QUERY_ROWS = 1024
+ITEM_ROWS = 4096
 """Size of a tile: 1,024 x 4,096 keys are 32 MB."""
 
 
@@ -61,7 +62,8 @@ class Task:
         """Return the task on a part of the gallery: int64 [h], ascending, which holds every relevant item."""
         place = np.full(len(self.gallery_labels) + 1, -1)  # the last one is that of -1, an absent query
         place[places] = np.arange(len(places))
-        labels, own = self.gallery_labels[places], place[self.self_index]
+        labels = self.gallery_labels[places]
+        own = place[self.self_index]
         return replace(self, gallery_labels=labels, self_index=own, items=place[self.items], left_out=0)
 
     @property
@@ -86,7 +88,8 @@ def task_of(
     Raises:
         ValueError: one image twice in the gallery of a same-source search, or judgements that do not fit.
     """
-    query_labels, gallery_labels = np.asarray(query.labels, np.int64), gallery.labels
+    query_labels = np.asarray(query.labels, np.int64)
+    gallery_labels = gallery.labels
     if not isinstance(gallery, Gallery):
         gallery_labels = np.asarray(gallery_labels, np.int64)  # those of shards stay on the disk
     self_index = find_self(query, gallery) if same_source else np.full(len(query), -1)
@@ -115,7 +118,8 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     places = among(numbers, np.unique(query.items))
     items = np.asarray(numbers[places])
     order = np.argsort(items, kind="stable")
-    ordered, order = items[order], places[order]
+    ordered = items[order]
+    order = places[order]
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(twice):
         raise ValueError(
@@ -133,8 +137,10 @@ def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray)
     places = among(gallery, np.unique(queries[labelled(queries)]))
     labels = np.asarray(gallery[places])
     order = np.argsort(labels, kind="stable")
-    ordered, order = labels[order], places[order]
-    first, last = np.searchsorted(ordered, queries, "left"), np.searchsorted(ordered, queries, "right")
+    ordered = labels[order]
+    order = places[order]
+    first = np.searchsorted(ordered, queries, "left")
+    last = np.searchsorted(ordered, queries, "right")
     counts = last - first
     offsets = np.concatenate([[0], np.cumsum(counts)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, counts)
@@ -199,9 +205,16 @@ class Ranker:
     ):
         """`queries` are rows that `space` prepared; `fetch` returns its rows of gallery positions; `reached` bool [p]
         says which relevant items the search compares at all (None: all)."""
-        self.task, self.space, self.queries, self.fetch, self.k, self.ties = task, space, queries, fetch, k, ties
+        self.task = task
+        self.space = space
+        self.queries = queries
+        self.fetch = fetch
+        self.k = k
+        self.ties = ties
         self.reached = np.ones(len(task.items), bool) if reached is None else reached
-        owners, items, keys = task.queries_of_items, task.items, np.empty(len(task.items), np.int64)
+        owners = task.queries_of_items
+        items = task.items
+        keys = np.empty(len(task.items), np.int64)
         for start in range(0, len(items), ITEM_ROWS):
             part = slice(start, start + ITEM_ROWS)
             scores = space.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
@@ -241,7 +254,8 @@ class Ranker:
 
     def _thresholds(self, rows: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
         """Where each row's relevant items lie [a t] (-1 is padding) and their keys [a t], ascending."""
-        first, last = self.task.offsets[rows], self.task.offsets[rows + 1]
+        first = self.task.offsets[rows]
+        last = self.task.offsets[rows + 1]
         width = int((last - first).max(initial=0))
         owned = first[:, None] + np.arange(width)
         owned = np.where(owned < last[:, None], owned, -1)
@@ -257,9 +271,16 @@ class Ranker:
 
 
 def assemble(
-    task: Task, space: Space, order: np.ndarray, keys: np.ndarray, above: np.ndarray, best: torch.Tensor,
-    retrieved: np.ndarray, comparisons: np.ndarray, ties: Ties,
-) -> Ranking:  # fmt: skip
+    task: Task,
+    space: Space,
+    order: np.ndarray,
+    keys: np.ndarray,
+    above: np.ndarray,
+    best: torch.Tensor,
+    retrieved: np.ndarray,
+    comparisons: np.ndarray,
+    ties: Ties,
+) -> Ranking:
     """Put counts into a ranking.
 
     Args:
@@ -281,9 +302,14 @@ def assemble(
 
 
 def _ranking(
-    task: Task, order: np.ndarray, ranks: np.ndarray, positions: np.ndarray, scores: np.ndarray,
-    retrieved: np.ndarray, comparisons: np.ndarray,
-) -> Ranking:  # fmt: skip
+    task: Task,
+    order: np.ndarray,
+    ranks: np.ndarray,
+    positions: np.ndarray,
+    scores: np.ndarray,
+    retrieved: np.ndarray,
+    comparisons: np.ndarray,
+) -> Ranking:
     """Of the relevant items in an `order` [p] with their `ranks`, and of neighbours [q k] with their scores."""
     return Ranking(
         neighbours=positions,
@@ -371,7 +397,8 @@ def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray
     is_self = (positions == self_index[:, None]) & (positions >= 0)
     order = np.argsort(is_self, axis=1, kind="stable")  # others keep their order, self goes last
     is_self = np.take_along_axis(is_self, order, 1)
-    scores, positions = np.take_along_axis(scores, order, 1), np.take_along_axis(positions, order, 1)
+    scores = np.take_along_axis(scores, order, 1)
+    positions = np.take_along_axis(positions, order, 1)
     return np.where(is_self, np.nan, scores), np.where(is_self, -1, positions)
 
 
@@ -391,7 +418,8 @@ def _ranks_in_lists(task: Task, positions: np.ndarray) -> np.ndarray:
     query, place = np.nonzero(positions >= 0)
     listed = query * size + positions[query, place]
     order = np.argsort(listed)
-    listed, place = np.append(listed[order], -1), np.append(place[order], 0)
+    listed = np.append(listed[order], -1)
+    place = np.append(place[order], 0)
     relevant = task.queries_of_items * size + task.items
     at = np.searchsorted(listed[:-1], relevant)
     return np.where(listed[at] == relevant, place[at] + 1, UNRANKED)

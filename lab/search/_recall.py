@@ -36,7 +36,8 @@ def recall(
         return _looked_up(index, gallery, k, queries, seed, kept)
     random = np.random.default_rng(seed)
     rows = np.sort(random.choice(len(gallery), min(queries, len(gallery)), replace=False))
-    vectors, k = np.asarray(gallery.vectors[rows]), min(k, len(gallery) - 1)
+    vectors = np.asarray(gallery.vectors[rows])
+    k = min(k, len(gallery) - 1)
     if not k:
         return 1.0
     exact = Streamed(similarity=index.knobs.similarity).build(gallery).neighbours(vectors, k + 1)[1]
@@ -48,7 +49,8 @@ def recall(
 def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path) -> float:
     knobs = {name: value for name, value in dict(index.knobs).items() if name != "folder"}
     facts = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
-    key, known = json.dumps(facts, sort_keys=True), stored.find(kept, dict[Text, Number])
+    key = json.dumps(facts, sort_keys=True)
+    known = stored.find(kept, dict[Text, Number])
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
         with suppress(OSError):  # a folder that cannot be written: it is measured again the next time

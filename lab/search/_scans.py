@@ -56,16 +56,27 @@ def bin_of(score: float, lowest: float, width: float) -> int:
 
 @scalars
 def count_many(
-    scores: np.ndarray, query: int, first_column: int, first: int, last: int, thresholds: np.ndarray,
-    keys: np.ndarray, margin: float, above: np.ndarray, starts: np.ndarray, queries: np.ndarray, items: np.ndarray,
+    scores: np.ndarray,
+    query: int,
+    first_column: int,
+    first: int,
+    last: int,
+    thresholds: np.ndarray,
+    keys: np.ndarray,
+    margin: float,
+    above: np.ndarray,
+    starts: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
     codes: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Count a row of scores [b] against many thresholds; the doubtful get an exact look at once.
 
     Bins of equal width tell how many thresholds are surely below a score; a short walk finds the rest. `starts` int64
     [BINS + 1] is room to work in. A score is counted at the highest threshold it exceeds (see `settle`).
     """
-    lowest, highest = thresholds[first] - margin, thresholds[last - 1] + margin
+    lowest = thresholds[first] - margin
+    highest = thresholds[last - 1] + margin
     width = np.float32(BINS) / max(highest - lowest, np.float32(1e-30))
     starts[:] = 0
     for t in range(first, last):
@@ -101,10 +112,23 @@ def settle(offsets: np.ndarray, above: np.ndarray, more_than: int) -> None:
 
 @scalars
 def scan(
-    tile: np.ndarray, first_row: int, first_column: int, offsets: np.ndarray, thresholds: np.ndarray, keys: np.ndarray,
-    above: np.ndarray, k: int, margins: np.ndarray, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
-    columns: np.ndarray, queries: np.ndarray, items: np.ndarray, codes: np.ndarray,
-) -> None:  # fmt: skip
+    tile: np.ndarray,
+    first_row: int,
+    first_column: int,
+    offsets: np.ndarray,
+    thresholds: np.ndarray,
+    keys: np.ndarray,
+    above: np.ndarray,
+    k: int,
+    margins: np.ndarray,
+    floors: np.ndarray,
+    counts: np.ndarray,
+    scores: np.ndarray,
+    columns: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
+    codes: np.ndarray,
+) -> None:
     """Count for each threshold the scores of a tile that are above, and keep what may be among the k best of a query.
 
     Args:
@@ -120,14 +144,30 @@ def scan(
         scores: float32 [q c], their scores; columns: int32 [q c], their positions, ~position once the score is exact.
         queries, items: float32 [q d] and [g d], for exact scores. codes: int64 [g], tie codes of the items.
     """
-    starts, exact = np.empty(BINS + 1, np.int64), np.empty(TOGETHER, np.int64)
+    starts = np.empty(BINS + 1, np.int64)
+    exact = np.empty(TOGETHER, np.int64)
     for i in range(tile.shape[0]):
-        query, line = first_row + i, tile[i]
-        first, last, margin = offsets[query], offsets[query + 1], margins[query]
+        query = first_row + i
+        line = tile[i]
+        first = offsets[query]
+        last = offsets[query + 1]
+        margin = margins[query]
         if last - first > FEW:
             count_many(
-                line, query, first_column, first, last, thresholds, keys, margin, above, starts, queries, items, codes,
-            )  # fmt: skip
+                line,
+                query,
+                first_column,
+                first,
+                last,
+                thresholds,
+                keys,
+                margin,
+                above,
+                starts,
+                queries,
+                items,
+                codes,
+            )
             last = first
         low = thresholds[first] - margin if last > first else np.float32(np.inf)
         for at in range(0, tile.shape[1], TOGETHER):
@@ -142,7 +182,8 @@ def scan(
                 above[t] += how_many(sure)
                 doubts = possible & ~sure
                 while doubts:
-                    bit, z = doubts & -doubts, np.int64(lowest(doubts))
+                    bit = doubts & -doubts
+                    z = np.int64(lowest(doubts))
                     doubts ^= bit
                     if not known & bit:
                         item = first_column + at + z
@@ -156,17 +197,20 @@ def scan(
                 if counts[query] == scores.shape[1]:
                     make_room(query, k, margin, floors, counts, scores, columns, queries, items, codes)
                 if line[z] >= floors[query]:
-                    scores[query, counts[query]], columns[query, counts[query]] = line[z], first_column + z
+                    scores[query, counts[query]] = line[z]
+                    columns[query, counts[query]] = first_column + z
                     counts[query] += 1
 
 
 @scalars
 def largest(values: np.ndarray, k: int) -> np.number:
     """The k-th largest of some values. Reorders them. (numpy's partition takes six seconds to compile.)"""
-    first, last = 0, values.shape[0] - 1
+    first = 0
+    last = values.shape[0] - 1
     while first < last:
         pivot = values[(first + last) // 2]
-        left, right = first, last
+        left = first
+        right = last
         while left <= right:
             while values[left] > pivot:
                 left += 1
@@ -187,15 +231,24 @@ def largest(values: np.ndarray, k: int) -> np.number:
 
 @scalars
 def make_room(
-    query: int, k: int, margin: float, floors: np.ndarray, counts: np.ndarray, scores: np.ndarray,
-    columns: np.ndarray, queries: np.ndarray, items: np.ndarray, codes: np.ndarray,
-) -> None:  # fmt: skip
+    query: int,
+    k: int,
+    margin: float,
+    floors: np.ndarray,
+    counts: np.ndarray,
+    scores: np.ndarray,
+    columns: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
+    codes: np.ndarray,
+) -> None:
     drop_below(query, floors[query], counts, scores, columns)  # it may have risen since they were taken
     if counts[query] - k <= (scores.shape[1] - k) // 2:
         return
     bound = largest(scores[query, : counts[query]].copy(), k) - 2 * margin
     drop_below(query, bound, counts, scores, columns)
-    kept, floors[query] = counts[query], max(floors[query], bound)
+    kept = counts[query]
+    floors[query] = max(floors[query], bound)
     if kept - k > (scores.shape[1] - k) // 2:  # a crowd within the margin: only exact scores thin it out
         keep_best(query, k, counts, scores, columns, queries, items, codes)
         lowest = scores[query, 0]
@@ -218,9 +271,15 @@ def drop_below(query: int, bound: float, counts: np.ndarray, scores: np.ndarray,
 
 @scalars
 def keep_best(
-    query: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
-    items: np.ndarray, codes: np.ndarray,
-) -> None:  # fmt: skip
+    query: int,
+    k: int,
+    counts: np.ndarray,
+    scores: np.ndarray,
+    columns: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
+    codes: np.ndarray,
+) -> None:
     """Make all candidates of a query exact and keep the k best of them."""
     count = counts[query]
     for c in range(count):
@@ -250,9 +309,17 @@ def candidate_keys(scores: np.ndarray, columns: np.ndarray, codes: np.ndarray) -
 
 @scalars
 def best_keys(
-    first: int, last: int, k: int, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray, queries: np.ndarray,
-    items: np.ndarray, codes: np.ndarray, out: np.ndarray,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    k: int,
+    counts: np.ndarray,
+    scores: np.ndarray,
+    columns: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
+    codes: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Keys of the k best of queries first..last, descending, into out int64 [q k]."""
     for query in range(first, last):
         keep_best(query, k, counts, scores, columns, queries, items, codes)

@@ -19,7 +19,8 @@ from lab.search._ranking import Task
 WORTH_COMPILING = 5000**2
 """Pairs above which loading the compiled code pays."""
 
-QUERIES, ITEMS = 256, 65536
+QUERIES = 256
+ITEMS = 65536
 """Size of the block of similarities that `neighbours` holds: 64 MB."""
 
 
@@ -43,7 +44,8 @@ class Exact(Index):
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         queries = self.space.queries(vectors)
-        k, ties = min(self.knobs.k, len(self._built())), self.knobs.ties
+        k = min(self.knobs.k, len(self._built()))
+        ties = self.knobs.ties
         way = self._way(queries, self.space.items)
         if task.left_out and len(task.items) and way is not _ranking.rank_all:  # compiled code counts every item
             from lab.search import _fast
@@ -70,15 +72,17 @@ class Exact(Index):
         return _ranking.rank_all
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        queries, parts = self.space.queries(vectors), []
+        queries = self.space.queries(vectors)
+        parts = []
         for rows in queries.split(QUERIES):
             per_tile = []
             for i, block in enumerate(self.space.items.split(ITEMS)):
                 positions = torch.arange(ITEMS * i, ITEMS * i + len(block), device=rows.device)
                 per_tile.append(nearest_rows(self.space, rows, block, positions, k))
             parts.append(join(per_tile, k))
-        scores, positions = (torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True))
-        return scores, positions
+        scores = torch.cat([of_queries for of_queries, _ in parts])
+        positions = torch.cat([of_queries for _, of_queries in parts])
+        return scores.cpu().numpy(), positions.cpu().numpy()
 
 
 def why_not_compiled(queries: torch.Tensor, items: torch.Tensor) -> str | None:

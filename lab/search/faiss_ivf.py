@@ -24,7 +24,8 @@ class FaissIvf(ListKnobs, FaissIndex):
     def _make(self, gallery: EmbeddingSet) -> None:
         faiss = faiss_library()
 
-        rows, centroids = self._all_rows(), self.learnt.get("centroids")
+        rows = self._all_rows()
+        centroids = self.learnt.get("centroids")
         lists = self.list_count() if centroids is None else len(centroids)
         self.coarse = self._flat()  # faiss does not keep it alive
         self.index = faiss.IndexIVFFlat(self.coarse, rows.shape[1], lists, self.coarse.metric_type)

@@ -20,7 +20,9 @@ from lab.search._items import BLOCK, digest, digest_of
 CODES = 256
 """Codewords of a part of a vector: a byte names one."""
 
-ABOUT, LEARNT, FILLED = "index.json", "learnt.safetensors", "index.faiss"
+ABOUT = "index.json"
+LEARNT = "learnt.safetensors"
+FILLED = "index.faiss"
 
 
 class FaissIvfPq(ListKnobs, CandidateIndex):
@@ -103,7 +105,8 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         coarse = faiss.IndexFlatL2(width)
         index = faiss.IndexIVFPQ(coarse, width, lists, parts, 8)
         for clusters in (index.cp, index.pq.cp):
-            clusters.seed, clusters.min_points_per_centroid = self.knobs.seed, 1
+            clusters.seed = self.knobs.seed
+            clusters.min_points_per_centroid = 1
         if self.anchors is not None:
             anchors = self._engine_rows(self.anchors)
             coarse.add(np.ascontiguousarray(anchors if rotation is None else anchors @ rotation.T, np.float32))
@@ -120,7 +123,8 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         rotation = faiss.OPQMatrix(sample.shape[1], parts)
         quantiser = faiss.ProductQuantizer(sample.shape[1], parts, 8)
         quantiser.cp.min_points_per_centroid, quantiser.cp.seed = 1, self.knobs.seed
-        rotation.pq, rotation.niter = quantiser, 10
+        rotation.pq = quantiser
+        rotation.niter = 10
         rotation.train(np.ascontiguousarray(sample[:: max(1, len(sample) // (64 * CODES))]))
         return faiss.vector_to_array(rotation.A).reshape(sample.shape[1], -1)
 

@@ -38,7 +38,8 @@ class Streamed(Index):
         self._hold(gallery)
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
-        size, queries = len(self.rows), len(vectors)
+        size = len(self.rows)
+        queries = len(vectors)
         ranker = _ranking.Ranker(
             task, self.space, self.space.queries(vectors), self.rows, min(self.knobs.k, size), ties=self.knobs.ties
         )
@@ -53,7 +54,8 @@ class Streamed(Index):
         return ranker.finish(retrieved, np.full(queries, size))
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        queries, best = self.space.queries(vectors), None
+        queries = self.space.queries(vectors)
+        best = None
         for start in range(0, len(self.rows), ITEMS):
             positions = torch.arange(start, min(len(self.rows), start + ITEMS))
             nearest = nearest_rows(self.space, queries, self.rows(positions), positions, k)

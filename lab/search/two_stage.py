@@ -95,7 +95,8 @@ class TwoStage(Index):
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         opened = self.nearest_anchors(vectors, self.knobs.probes)
         reached = (opened[task.queries_of_items] == self.list_of[task.items][:, None]).any(1)
-        queries, k = self.space.queries(vectors), min(self.knobs.k, len(self._built()))
+        queries = self.space.queries(vectors)
+        k = min(self.knobs.k, len(self._built()))
 
         def fetch(positions: torch.Tensor) -> torch.Tensor:
             return self.list_items[self.row_of[positions]]
@@ -129,9 +130,11 @@ class TwoStage(Index):
         products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in per_list)
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
-            products, positions = products[nearest], positions[nearest]
+            products = products[nearest]
+            positions = positions[nearest]
         order = np.lexsort((positions, -products))
-        products, positions = products[order], positions[order]
+        products = products[order]
+        positions = positions[order]
         if len(order) < k:
             products = np.append(products, np.full(k - len(order), np.nan, products.dtype))
             positions = np.append(positions, np.full(k - len(order), -1))

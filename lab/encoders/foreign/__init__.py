@@ -140,12 +140,15 @@ def program_record(program: nn.Module | str) -> dict[str, str]:
     have none: their file changes with the version of torch.
     """
     if not isinstance(program, str):
-        words, module = type(program).__qualname__, type(program).__module__
+        words = type(program).__qualname__
+        module = type(program).__module__
         file = None if module.partition(".")[0] == "torch" else getattr(sys.modules.get(module), "__file__", None)
     elif Path(program).suffix.lower() in FILES:
-        words, file = program, str(Path(program).expanduser())
+        words = program
+        file = str(Path(program).expanduser())
     else:
-        words, file = program, getattr(sys.modules.get(program.partition(":")[0]), "__file__", None)
+        words = program
+        file = getattr(sys.modules.get(program.partition(":")[0]), "__file__", None)
     if file is None or not Path(file).is_file():
         return {"words": words, "digest": ""}
     with open(file, "rb") as content:
@@ -226,7 +229,8 @@ class _Pixels(nn.Module):
         if isinstance(side, int):
             self.input_size = side
         if as_bytes:
-            self.mean, self.std = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+            self.mean = (0.0, 0.0, 0.0)
+            self.std = (1.0, 1.0, 1.0)
 
     def _seen(self, images: torch.Tensor) -> torch.Tensor:
         return (images * 255).round().clamp(0, 255).to(torch.uint8) if self.takes_bytes else images
@@ -240,7 +244,9 @@ class _Exported(_Pixels):
         if not zipfile.is_zipfile(path):  # before torch tells the log about it
             raise ValueError("it is no archive")
         program = torch.export.load(str(path))
-        self.program, example = program.module(), program.example_inputs  # positional and by name
+        # positional and by name
+        self.program = program.module()
+        example = program.example_inputs
         first = next(iter(example[0]), None) if example else None
         self._takes(None if first is None else int(first.shape[-1]), first is not None and first.dtype == torch.uint8)
 

@@ -23,7 +23,8 @@ class Layout:
 
     def __init__(self, positives: np.ndarray, n: int, by_class: bool = True):
         positives = np.ascontiguousarray(positives)
-        counts, lowest = np.zeros(n, np.int64), np.arange(n)
+        counts = np.zeros(n, np.int64)
+        lowest = np.arange(n)
         count_pairs(positives, counts, lowest)
         order = grouped(lowest, np.arange(n)) if by_class else np.arange(n)
         self.order = grouped(counts.max() - counts, order)
@@ -74,7 +75,8 @@ def grouped(keys: np.ndarray, order: np.ndarray) -> np.ndarray:
 def count_pairs(pairs: np.ndarray, counts: np.ndarray, lowest: np.ndarray) -> None:
     """Each row's number of pairs, and the lowest of its own number and its pairs' items."""
     for p in range(len(pairs)):
-        query, item = pairs[p, 0], pairs[p, 1]
+        query = pairs[p, 0]
+        item = pairs[p, 1]
         counts[query] += 1
         lowest[query] = min(lowest[query], item)
 
@@ -95,10 +97,12 @@ def place_pairs(
 @compiled
 def sorted_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray) -> None:
     """Where each slot goes so that values, [p] by slot, ascend along the slots of every row, of few each."""
-    line, order = np.empty(len(base), values.dtype), np.empty(len(base), np.int64)
+    line = np.empty(len(base), values.dtype)
+    order = np.empty(len(base), np.int64)
     for row in range(len(counts)):
         for k in range(counts[row]):
-            line[k], at = values[base[k] + row], k
+            line[k] = values[base[k] + row]
+            at = k
             while at > 0 and line[order[at - 1]] > line[k]:
                 order[at] = order[at - 1]
                 at -= 1

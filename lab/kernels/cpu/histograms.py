@@ -25,7 +25,8 @@ class HistogramTileLoop:
     """One batch compared with itself: `forward`, then `backward` as often as wanted."""
 
     def __init__(self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int):
-        self.tiles, self.exclude_self = Tiles(rows, np.arange(len(rows))), exclude_self
+        self.tiles = Tiles(rows, np.arange(len(rows)))
+        self.exclude_self = exclude_self
         self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(np.int32)  # twice as many a vector
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
         self.share = sharing.current()

@@ -26,9 +26,17 @@ def _alike(label: int, labels: np.ndarray) -> np.int32:
 
 @compiled
 def count_bins(
-    tile: np.ndarray, most: np.ndarray, i0: int, j0: int, labels: np.ndarray, per: float, intervals: int, both: bool,
-    positives: np.ndarray, seen: np.ndarray,
-) -> None:  # fmt: skip
+    tile: np.ndarray,
+    most: np.ndarray,
+    i0: int,
+    j0: int,
+    labels: np.ndarray,
+    per: float,
+    intervals: int,
+    both: bool,
+    positives: np.ndarray,
+    seen: np.ndarray,
+) -> None:
     """Add a tile to the histograms of its rows and, with `both`, of its columns.
 
     most: each row's largest similarity. labels: int32 [n]. positives, seen: float64 [n intervals+1], positives of each
@@ -41,7 +49,9 @@ def count_bins(
         for z in range(columns):
             place[z] = (F(1) - tile[a, z]) * per
         for k in range(max(int((F(1) - most[a]) * per), 0), intervals):
-            total, ceiling, line = F(0), F(k + 1), lines[k]
+            total = F(0)
+            ceiling = F(k + 1)
+            line = lines[k]
             for z in range(columns):
                 v = ceiling - place[z]
                 v = v if v > F(0) else F(0)
@@ -82,9 +92,15 @@ def find_intervals(tile: np.ndarray, per: float, intervals: int, interval_of: np
 
 @compiled
 def look_up_slopes(
-    bins: np.ndarray, i0: int, j0: int, labels: np.ndarray, of_seen: np.ndarray, of_found: np.ndarray, both: bool,
+    bins: np.ndarray,
+    i0: int,
+    j0: int,
+    labels: np.ndarray,
+    of_seen: np.ndarray,
+    of_found: np.ndarray,
+    both: bool,
     gradient: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Gradient of a tile's similarities: of_seen, of_found float32 [n intervals+1] hold it for each interval."""
     rows, columns = bins.shape
     for a in range(rows):

@@ -15,7 +15,8 @@ from lab.kernels.cpu.numba_tiles import FAR, OPTIONS, F, _add_scaled, _exp2, _sl
 def pair_dots(queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, products: np.ndarray) -> None:
     """Dot product of each pair [p 2] of rows."""
     for p in range(len(pairs)):
-        a, b = queries[pairs[p, 0]], items[pairs[p, 1]]
+        a = queries[pairs[p, 0]]
+        b = items[pairs[p, 1]]
         total = a.dtype.type(0)
         for c in range(len(a)):
             total += a[c] * b[c]
@@ -24,12 +25,17 @@ def pair_dots(queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, product
 
 @compiled
 def spread_dots(
-    queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, weights: np.ndarray, query_gradient: np.ndarray,
+    queries: np.ndarray,
+    items: np.ndarray,
+    pairs: np.ndarray,
+    weights: np.ndarray,
+    query_gradient: np.ndarray,
     item_gradient: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Gradients of both rows of every pair from that of its dot product."""
     for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
+        a = pairs[p, 0]
+        b = pairs[p, 1]
         _add_scaled(query_gradient[a], weights[p], items[b])
         _add_scaled(item_gradient[b], weights[p], queries[a])
 
@@ -53,9 +59,14 @@ def _value_or_step(gap: F, shape: tuple, lifted: bool | None, hard: bool | None)
 
 @compiled
 def positive_sums(
-    similarities: np.ndarray, ranked: np.ndarray, pairs: np.ndarray, shape: tuple, lifted: bool | None,
-    hard: bool | None, sums: np.ndarray,
-) -> None:  # fmt: skip
+    similarities: np.ndarray,
+    ranked: np.ndarray,
+    pairs: np.ndarray,
+    shape: tuple,
+    lifted: bool | None,
+    hard: bool | None,
+    sums: np.ndarray,
+) -> None:
     """For each pair the values of the gaps to the query's other pairs, into sums [p].
 
     pairs: int64 [p 2], those of a query side by side. ranked: float32 [p], 0 for a pair that none is compared with.
@@ -65,7 +76,8 @@ def positive_sums(
     while first < len(pairs):
         last = _end_of_run(pairs, first)
         for i in range(first, last):
-            t, total = similarities[i], F(0)
+            t = similarities[i]
+            total = F(0)
             for j in range(first, i):
                 total += ranked[j] * _value_or_step(similarities[j] - t, shape, lifted, hard)
             for j in range(i + 1, last):
@@ -76,16 +88,23 @@ def positive_sums(
 
 @compiled
 def positive_slopes(
-    similarities: np.ndarray, ranked: np.ndarray, pairs: np.ndarray, weights: np.ndarray, shape: tuple,
-    lifted: bool | None, gradient: np.ndarray,
-) -> None:  # fmt: skip
+    similarities: np.ndarray,
+    ranked: np.ndarray,
+    pairs: np.ndarray,
+    weights: np.ndarray,
+    shape: tuple,
+    lifted: bool | None,
+    gradient: np.ndarray,
+) -> None:
     """Add the gradient of the similarities [p] from that of the sums, [p]; arguments are those of `positive_sums`."""
     scale, delta, rho, _, _, peak = shape
     first = 0
     while first < len(pairs):
         last = _end_of_run(pairs, first)
         for i in range(first, last):
-            t, weight, total = similarities[i], weights[i], F(0)
+            t = similarities[i]
+            weight = weights[i]
+            total = F(0)
             for part in range(2):
                 for j in range(i + 1 if part else first, last if part else i):
                     gap = similarities[j] - t

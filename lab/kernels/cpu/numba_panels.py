@@ -45,7 +45,7 @@ def panels(rows: Tensor) -> np.ndarray:
 @intrinsic
 def _add_rows(
     typing: Any, panel: Any, items: Any, weights: Any, first: Any, last: Any, line: Any, column: Any
-) -> tuple:  # fmt: skip
+) -> tuple:
     """Add a panel's rows `items` times `weights`, from `first` to `last`, to 64 numbers of a line.
 
     As code of LLVM, since numba would read and write the line for every row.
@@ -119,8 +119,10 @@ def add_block(block: np.ndarray, nonzero: int, panels: np.ndarray, gradient: np.
     height, n = block.shape
     step = CHUNK if nonzero >= FILLED * height * (n // CHUNK) else n
     chunks = -(-n // step)
-    items, weights = np.empty(block.size + 1, np.int32), np.empty(block.size + 1, block.dtype)
-    starts, count = np.empty((height, chunks + 1), np.int64), 0
+    items = np.empty(block.size + 1, np.int32)
+    weights = np.empty(block.size + 1, block.dtype)
+    starts = np.empty((height, chunks + 1), np.int64)
+    count = 0
     for a in range(height):
         for chunk in range(chunks):
             starts[a, chunk] = count

@@ -18,9 +18,19 @@ FAR = 9
 
 @compiled
 def list_tile(
-    tile: np.ndarray, i0: int, j0: int, both: bool, eps: float, margin: float, nearest: np.ndarray,
-    least: np.ndarray, count: int, row: np.ndarray, item: np.ndarray, similarity: np.ndarray,
-) -> int:  # fmt: skip
+    tile: np.ndarray,
+    i0: int,
+    j0: int,
+    both: bool,
+    eps: float,
+    margin: float,
+    nearest: np.ndarray,
+    least: np.ndarray,
+    count: int,
+    row: np.ndarray,
+    item: np.ndarray,
+    similarity: np.ndarray,
+) -> int:
     """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin.
 
     nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
@@ -28,11 +38,9 @@ def list_tile(
     already; how much it is then is returned.
     """
     rows, columns = tile.shape
-    whole, of_columns, of_none = (
-        columns - columns % TOGETHER,
-        least[j0 : j0 + columns],
-        np.full(columns, FAR, least.dtype),
-    )
+    whole = columns - columns % TOGETHER
+    of_columns = least[j0 : j0 + columns]
+    of_none = np.full(columns, FAR, least.dtype)
     for a in range(rows):
         line = tile[a]
         for at in range(0, columns, TOGETHER):
@@ -58,7 +66,8 @@ def list_tile(
 @compiled
 def _take(nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps: float, margin: float) -> None:
     """Take a similarity of row i among its nearest distances, if it belongs there, and list less from then on."""
-    kind, last = least.dtype.type, len(nearest) - 1
+    kind = least.dtype.type
+    last = len(nearest) - 1
     distance = max(kind(2) - kind(2) * similarity, kind(0))
     if distance < nearest[last]:
         place = last
@@ -72,19 +81,29 @@ def _take(nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps
 
 @compiled
 def settle(
-    row: np.ndarray, item: np.ndarray, similarity: np.ndarray, nearest: np.ndarray, half: int, eps: float,
+    row: np.ndarray,
+    item: np.ndarray,
+    similarity: np.ndarray,
+    nearest: np.ndarray,
+    half: int,
+    eps: float,
     margin: float,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+) -> tuple[np.ndarray, ...]:
     """Of what is listed, rows and items within eps of the k-th and of the half-th; and what is over the margin."""
-    kind, k, sizes = similarity.dtype.type, nearest.shape[1], np.zeros(3, np.int64)
+    kind = similarity.dtype.type
+    k = nearest.shape[1]
+    sizes = np.zeros(3, np.int64)
     fits = np.empty(len(row), np.uint8)
     for p in range(len(row)):
-        distance, best = max(kind(2) - kind(2) * similarity[p], kind(0)), nearest[row[p]]
-        near, nearer = best[k - 1] - distance + eps >= kind(0), best[half - 1] - distance + eps >= kind(0)
+        distance = max(kind(2) - kind(2) * similarity[p], kind(0))
+        best = nearest[row[p]]
+        near = best[k - 1] - distance + eps >= kind(0)
+        nearer = best[half - 1] - distance + eps >= kind(0)
         over = similarity[p] > margin
         sizes[0], sizes[1], sizes[2] = sizes[0] + near, sizes[1] + nearer, sizes[2] + over
         fits[p] = near + 2 * nearer + 4 * over
-    near, nearer = np.empty((2, sizes[0]), np.uint32), np.empty((2, sizes[1]), np.uint32)
+    near = np.empty((2, sizes[0]), np.uint32)
+    nearer = np.empty((2, sizes[1]), np.uint32)
     over = np.empty((2, sizes[2]), np.int32)
     excess = np.empty(sizes[2], similarity.dtype)
     sizes[:] = 0
@@ -109,7 +128,8 @@ def grouped(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         starts[key + 1] += 1
     for key in range(n):
         starts[key + 1] += starts[key]
-    place, order = starts[:-1].copy(), np.empty(len(keys), np.int64)
+    place = starts[:-1].copy()
+    order = np.empty(len(keys), np.int64)
     for entry in range(len(keys)):
         key = keys[entry]
         order[place[key]] = entry
@@ -124,7 +144,8 @@ def mutual(
     """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int32)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(len(items), np.uint32)
+    found_starts = np.zeros(n + 1, np.int64)
+    out_items = np.empty(len(items), np.uint32)
     count = 0
     for i in range(n):
         for p in range(starts[i], starts[i + 1]):
@@ -141,13 +162,15 @@ def mutual(
 def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
     """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
-    owner, out_values = np.full(n, -1, np.int32), np.empty(len(items))
+    owner = np.full(n, -1, np.int32)
+    out_values = np.empty(len(items))
     for i in range(n):
         size = starts[i + 1] - starts[i]
         for p in range(starts[i], starts[i + 1]):
             owner[items[p]] = i
         for p in range(starts[i], starts[i + 1]):
-            j, shared = items[p], 0
+            j = items[p]
+            shared = 0
             for q in range(starts[j], starts[j + 1]):
                 shared += owner[items[q]] == i
             strangers = n - size - (starts[j + 1] - starts[j]) + shared
@@ -157,16 +180,23 @@ def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_
 
 @compiled
 def averaged(
-    close_starts: np.ndarray, close: np.ndarray, starts: np.ndarray, items: np.ndarray, values: np.ndarray,
+    close_starts: np.ndarray,
+    close: np.ndarray,
+    starts: np.ndarray,
+    items: np.ndarray,
+    values: np.ndarray,
     of_close: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """V = C W / C 1: starts, items and values."""
     n = len(starts) - 1
     room = 0
     for j in close:
         room += starts[j + 1] - starts[j]
-    owner, line = np.full(n, -1, np.int32), np.zeros(n)
-    found_starts, out_items, of_found = np.zeros(n + 1, np.int64), np.empty(room, np.uint32), np.empty(room)
+    owner = np.full(n, -1, np.int32)
+    line = np.zeros(n)
+    found_starts = np.zeros(n + 1, np.int64)
+    out_items = np.empty(room, np.uint32)
+    of_found = np.empty(room)
     count = 0
     for i in range(n):
         first = count
@@ -175,7 +205,8 @@ def averaged(
             for q in range(starts[j], starts[j + 1]):
                 z = items[q]
                 if owner[z] != i:
-                    owner[z], line[z] = i, 0.0
+                    owner[z] = i
+                    line[z] = 0.0
                     out_items[count] = z
                     count += 1
                 line[z] += values[q]
@@ -187,17 +218,29 @@ def averaged(
 
 @compiled
 def compare(
-    starts: np.ndarray, items: np.ndarray, values: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray,
-    values_t: np.ndarray, label: np.ndarray, class_starts: np.ndarray, members: np.ndarray,
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    starts: np.ndarray,
+    items: np.ndarray,
+    values: np.ndarray,
+    starts_t: np.ndarray,
+    items_t: np.ndarray,
+    values_t: np.ndarray,
+    label: np.ndarray,
+    class_starts: np.ndarray,
+    members: np.ndarray,
+) -> tuple[np.ndarray, ...]:
     """Errors y - (V + V') / 2 off the diagonal: starts, items, errors, and V beside them; their squares' row sums."""
     n = len(starts) - 1
     room = 2 * len(items)
     for i in range(n):
         room += class_starts[label[i] + 1] - class_starts[label[i]]
-    owner, line, of_row = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
-    found_starts, out_items = np.zeros(n + 1, np.int64), np.empty(room, np.uint32)
-    errors, beside, wrong = np.empty(room), np.empty(room), np.zeros(n)
+    owner = np.full(n, -1, np.int32)
+    line = np.zeros(n)
+    of_row = np.zeros(n)
+    found_starts = np.zeros(n + 1, np.int64)
+    out_items = np.empty(room, np.uint32)
+    errors = np.empty(room)
+    beside = np.empty(room)
+    wrong = np.zeros(n)
     count = 0
     for i in range(n):
         first = count
@@ -205,7 +248,9 @@ def compare(
         for p in range(starts[i], starts[i + 1]):
             j = items[p]
             if owner[j] != i:
-                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                owner[j] = i
+                line[j] = 0.0
+                of_row[j] = 0.0
                 out_items[count] = j
                 count += 1
             line[j] -= values[p] / 2
@@ -213,14 +258,18 @@ def compare(
         for p in range(starts_t[i], starts_t[i + 1]):
             j = items_t[p]
             if owner[j] != i:
-                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                owner[j] = i
+                line[j] = 0.0
+                of_row[j] = 0.0
                 out_items[count] = j
                 count += 1
             line[j] -= values_t[p] / 2
         for p in range(class_starts[label[i]], class_starts[label[i] + 1]):
             j = members[p]
             if owner[j] != i:
-                owner[j], line[j], of_row[j] = i, 0.0, 0.0
+                owner[j] = i
+                line[j] = 0.0
+                of_row[j] = 0.0
                 out_items[count] = j
                 count += 1
             line[j] += 1
@@ -233,12 +282,29 @@ def compare(
 
 @compiled
 def mask_gradients(
-    first: int, of_errors: np.ndarray, error_starts: np.ndarray, error_items: np.ndarray, starts: np.ndarray,
-    items: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray,
-    close_starts: np.ndarray, close: np.ndarray, of_close: np.ndarray, of_nearer: np.ndarray,
-    nearer_starts: np.ndarray, nearer: np.ndarray, nearer_starts_t: np.ndarray, nearer_t: np.ndarray,
-    order_t: np.ndarray, scale: float, block: np.ndarray, of_m: np.ndarray,
-) -> int:  # fmt: skip
+    first: int,
+    of_errors: np.ndarray,
+    error_starts: np.ndarray,
+    error_items: np.ndarray,
+    starts: np.ndarray,
+    items: np.ndarray,
+    starts_t: np.ndarray,
+    items_t: np.ndarray,
+    of_shared: np.ndarray,
+    of_strangers: np.ndarray,
+    close_starts: np.ndarray,
+    close: np.ndarray,
+    of_close: np.ndarray,
+    of_nearer: np.ndarray,
+    nearer_starts: np.ndarray,
+    nearer: np.ndarray,
+    nearer_starts_t: np.ndarray,
+    nearer_t: np.ndarray,
+    order_t: np.ndarray,
+    scale: float,
+    block: np.ndarray,
+    of_m: np.ndarray,
+) -> int:
     """Gradient of some rows' similarities, from row `first` on, into block [b n], without what M's passes on; and how
     many entries of the block are not zero, at most.
 
@@ -246,12 +312,14 @@ def mask_gradients(
     of_errors: gradient of V at the errors' entries; of_nearer: that of both ways of B's entries. scale: what a mask's
     gradient is worth in similarity. of_m: the gradient of M on the entries of A, filled in for these rows.
     """
-    n, nonzero = len(starts) - 1, 0
+    n = len(starts) - 1
+    nonzero = 0
     here, there, both, size = np.zeros((4, n), block.dtype)
     for j in range(n):
         size[j] = starts[j + 1] - starts[j]
     for a in range(len(block)):
-        i, line = first + a, block[a]
+        i = first + a
+        line = block[a]
         for p in range(close_starts[i], close_starts[i + 1]):
             weight = of_close[close[p]]
             for q in range(error_starts[close[p]], error_starts[close[p] + 1]):
@@ -264,10 +332,13 @@ def mask_gradients(
             of_m[p] = here[items[p]]
             for q in range(starts_t[items[p]], starts_t[items[p] + 1]):
                 both[items_t[q]] += block.dtype.type(1)
-        others, of_both, of_others = block.dtype.type(n) - size[i], of_shared[i], of_strangers[i]
+        others = block.dtype.type(n) - size[i]
+        of_both = of_shared[i]
+        of_others = of_strangers[i]
         for j in range(n):
             strangers = others - size[j] + both[j]
-            of_i, of_j = both[j] * of_both + strangers * of_others, both[j] * of_shared[j] + strangers * of_strangers[j]
+            of_i = both[j] * of_both + strangers * of_others
+            of_j = both[j] * of_shared[j] + strangers * of_strangers[j]
             line[j] = scale * (here[j] * of_i + there[j] * of_j)
             nonzero += line[j] != block.dtype.type(0)
             here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
@@ -282,13 +353,24 @@ def mask_gradients(
 
 @compiled
 def through_close(
-    of_errors: np.ndarray, starts: np.ndarray, items: np.ndarray, values: np.ndarray, nearer_starts: np.ndarray,
-    nearer: np.ndarray, nearer_starts_t: np.ndarray, nearer_t: np.ndarray, order_t: np.ndarray,
-    of_close: np.ndarray, has_close: np.ndarray, error_starts: np.ndarray, error_items: np.ndarray,
+    of_errors: np.ndarray,
+    starts: np.ndarray,
+    items: np.ndarray,
+    values: np.ndarray,
+    nearer_starts: np.ndarray,
+    nearer: np.ndarray,
+    nearer_starts_t: np.ndarray,
+    nearer_t: np.ndarray,
+    order_t: np.ndarray,
+    of_close: np.ndarray,
+    has_close: np.ndarray,
+    error_starts: np.ndarray,
+    error_items: np.ndarray,
     beside: np.ndarray,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
-    n, out = len(nearer_starts) - 1, np.zeros(len(nearer))
+    n = len(nearer_starts) - 1
+    out = np.zeros(len(nearer))
     line = np.zeros(n)
     for i in range(n):
         of_count = 0.0
@@ -302,7 +384,8 @@ def through_close(
                 (nearer_starts_t[i], nearer_starts_t[i + 1]) if side == 0 else (nearer_starts[i], nearer_starts[i + 1])
             )
             for p in range(first, last):
-                j, total = nearer_t[p] if side == 0 else nearer[p], of_count
+                j = nearer_t[p] if side == 0 else nearer[p]
+                total = of_count
                 for q in range(starts[j], starts[j + 1]):
                     total += line[items[q]] * values[q]
                 out[order_t[p] if side == 0 else p] += total

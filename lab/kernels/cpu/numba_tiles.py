@@ -119,7 +119,8 @@ def _chosen(name: str) -> Callable:
     return choose
 
 
-_larger, _smaller = _chosen("llvm.maxnum"), _chosen("llvm.minnum")
+_larger = _chosen("llvm.maxnum")
+_smaller = _chosen("llvm.minnum")
 
 FAR = np.int32(60)
 """Exponent at which 1 + e is e or one, and the square of e still finite."""
@@ -180,9 +181,16 @@ def _exp2(x: F, most: int) -> F:
 
 @compiled
 def survey(
-    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
-    top: np.ndarray, column_alive: np.ndarray,
-) -> int:  # fmt: skip
+    tile: np.ndarray,
+    i0: int,
+    j0: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    margin: F,
+    both: bool,
+    top: np.ndarray,
+    column_alive: np.ndarray,
+) -> int:
     """How many entries carry a gradient, for the row's query or the column's; each row's largest similarity, and, with
     `both`, if it reaches some column query's low end.
 
@@ -190,14 +198,20 @@ def survey(
     """
     rows, columns = tile.shape
     active = 0
-    low_j, high_j = low[j0 : j0 + columns], high[j0 : j0 + columns]
+    low_j = low[j0 : j0 + columns]
+    high_j = high[j0 : j0 + columns]
     for a in range(rows):
-        bottom, ceiling, line = low[i0 + a], high[i0 + a], tile[a]
-        inside, largest, above = F(0), F(-1e30), F(-1e30)
+        bottom = low[i0 + a]
+        ceiling = high[i0 + a]
+        line = tile[a]
+        inside = F(0)
+        largest = F(-1e30)
+        above = F(-1e30)
         for z in range(columns):
             s = line[z]
             over = s - low_j[z]
-            largest, above = _larger(largest, s), _larger(above, over)
+            largest = _larger(largest, s)
+            above = _larger(above, over)
             depth = _larger(_smaller(s - bottom, ceiling - s), _smaller(over, high_j[z] - s))
             inside += F(1) if _larger(depth, s - margin) >= F(0) else F(0)
         active += int(inside)
@@ -303,7 +317,8 @@ def _lines(count: int, columns: int) -> np.ndarray:
 @njit(inline="always", **OPTIONS)
 def _room(columns: int) -> tuple[np.ndarray, ...]:
     """Powers and exponents of a line; totals, similarities, powers and exponents of the columns' positives, by line."""
-    n, m = _lines(1, columns)[0].view(np.int32), _lines(GROUP, columns).view(np.int32)
+    n = _lines(1, columns)[0].view(np.int32)
+    m = _lines(GROUP, columns).view(np.int32)
     return _lines(1, columns)[0], n, _lines(GROUP, columns), _lines(GROUP, columns), _lines(GROUP, columns), m
 
 
@@ -329,10 +344,24 @@ def _add_columns(
 
 @compiled
 def add_values(
-    tile: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray, exponent: np.ndarray, centre: F,
-    base: np.ndarray, counts: np.ndarray, top: np.ndarray, column_alive: np.ndarray, cutoff: F, both: bool,
-    sums: np.ndarray, shape: tuple, lifted: bool | None, narrow: bool | None,
-) -> None:  # fmt: skip
+    tile: np.ndarray,
+    i0: int,
+    j0: int,
+    scores: np.ndarray,
+    power: np.ndarray,
+    exponent: np.ndarray,
+    centre: F,
+    base: np.ndarray,
+    counts: np.ndarray,
+    top: np.ndarray,
+    column_alive: np.ndarray,
+    cutoff: F,
+    both: bool,
+    sums: np.ndarray,
+    shape: tuple,
+    lifted: bool | None,
+    narrow: bool | None,
+) -> None:
     """Add the items of a tile to the rank sums of the row queries and, with `both`, of the column queries."""
     scale, delta, rho, after, start, _ = shape
     rows, columns = tile.shape
@@ -354,14 +383,19 @@ def add_values(
                     _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
-                t, w, m = scores[slot], power[slot], exponent[slot]
+                t = scores[slot]
+                w = power[slot]
+                m = exponent[slot]
                 total = F(0)
                 for z in range(columns):
                     total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
                 sums[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
-                t, w, m, line = t_of[k - first], w_of[k - first], m_of[k - first], totals[k - first]
+                t = t_of[k - first]
+                w = w_of[k - first]
+                m = m_of[k - first]
+                line = totals[k - first]
                 for z in range(width):
                     line[z] += _value(
                         tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
@@ -371,18 +405,36 @@ def add_values(
 
 @compiled
 def add_slopes(
-    tile: np.ndarray, gradient: np.ndarray, i0: int, j0: int, scores: np.ndarray, power: np.ndarray,
-    exponent: np.ndarray, centre: F, weights: np.ndarray, base: np.ndarray, counts: np.ndarray, top: np.ndarray,
-    column_alive: np.ndarray, cutoff: F, both: bool, owed: np.ndarray, shape: tuple, margin: F,
-    excess_weights: np.ndarray, lifted: bool | None, narrow: bool | None,
-) -> None:  # fmt: skip
+    tile: np.ndarray,
+    gradient: np.ndarray,
+    i0: int,
+    j0: int,
+    scores: np.ndarray,
+    power: np.ndarray,
+    exponent: np.ndarray,
+    centre: F,
+    weights: np.ndarray,
+    base: np.ndarray,
+    counts: np.ndarray,
+    top: np.ndarray,
+    column_alive: np.ndarray,
+    cutoff: F,
+    both: bool,
+    owed: np.ndarray,
+    shape: tuple,
+    margin: F,
+    excess_weights: np.ndarray,
+    lifted: bool | None,
+    narrow: bool | None,
+) -> None:
     """Gradient of the tile's similarities, and what each positive's own similarity is owed.
 
     That of their excess over the margin is added. Without `both` the gradient may take the place of the tile.
     """
     (scale, delta, rho, _, _, peak), (rows, columns) = shape, tile.shape
     (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
-    line, weight_of = _lines(1, columns)[0][:columns], _lines(GROUP, columns)
+    line = _lines(1, columns)[0][:columns]
+    weight_of = _lines(GROUP, columns)
     most = max(counts[i0], counts[j0], 1)  # without a positive there is the excess all the same
     group = GROUP if both else most
     for first in range(0, most, group):
@@ -403,7 +455,10 @@ def add_slopes(
                     _factor(centre - tile[a, z], scale, u, n, z, narrow)
             for k in range(first, last_row):
                 slot = base[k] + i0 + a
-                t, w, m, weight = scores[slot], power[slot], exponent[slot], weights[slot]
+                t = scores[slot]
+                w = power[slot]
+                m = exponent[slot]
+                weight = weights[slot]
                 total = F(0)
                 for z in range(columns):
                     v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
@@ -412,7 +467,10 @@ def add_slopes(
                 owed[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
-                t, w, m, weight = t_of[k - first], w_of[k - first], m_of[k - first], weight_of[k - first]
+                t = t_of[k - first]
+                w = w_of[k - first]
+                m = m_of[k - first]
+                weight = weight_of[k - first]
                 total_line = totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
@@ -432,18 +490,32 @@ def add_slopes(
 
 @compiled
 def spread_listed(
-    places: np.ndarray, similarities: np.ndarray, columns: int, i0: int, j0: int, scores: np.ndarray,
-    weights: np.ndarray, base: np.ndarray, counts: np.ndarray, margin: F, excess_weights: np.ndarray,
-    owed: np.ndarray, shape: tuple, row_at: np.ndarray, rows: np.ndarray, grad: np.ndarray,
+    places: np.ndarray,
+    similarities: np.ndarray,
+    columns: int,
+    i0: int,
+    j0: int,
+    scores: np.ndarray,
+    weights: np.ndarray,
+    base: np.ndarray,
+    counts: np.ndarray,
+    margin: F,
+    excess_weights: np.ndarray,
+    owed: np.ndarray,
+    shape: tuple,
+    row_at: np.ndarray,
+    rows: np.ndarray,
+    grad: np.ndarray,
     lifted: bool | None,
-) -> None:  # fmt: skip
+) -> None:
     """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
 
     rows: [n d], as `Tiles.rows`; row_at: [n], as `Tiles.row_at`; grad: [n d], by place.
     """
     scale, delta, rho, _, _, peak = shape
     for place in range(len(places)):
-        i, j = i0 + places[place] // columns, j0 + places[place] % columns
+        i = i0 + places[place] // columns
+        j = j0 + places[place] % columns
         s = similarities[place]
         g = excess_weights[i] + (excess_weights[j] if i != j else F(0)) if s > margin else F(0)
         for k in range(counts[i]):
@@ -463,19 +535,28 @@ def spread_listed(
 
 @compiled
 def collect(
-    tile: np.ndarray, i0: int, j0: int, low: np.ndarray, high: np.ndarray, margin: F, both: bool,
-    places: np.ndarray, similarities: np.ndarray,
-) -> int:  # fmt: skip
+    tile: np.ndarray,
+    i0: int,
+    j0: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    margin: F,
+    both: bool,
+    places: np.ndarray,
+    similarities: np.ndarray,
+) -> int:
     """List the entries that carry a gradient, place in the tile and similarity, and say how many; without `both` those
     of the upper triangle, which stand for the lower."""
     rows, columns = tile.shape
     count = 0
     for a in range(rows):
-        bottom, ceiling = low[i0 + a], high[i0 + a]
+        bottom = low[i0 + a]
+        ceiling = high[i0 + a]
         for z in range(0 if both else a, columns):
             s = tile[a, z]
             if s >= margin or bottom <= s <= ceiling or low[j0 + z] <= s <= high[j0 + z]:
-                places[count], similarities[count] = a * columns + z, s
+                places[count] = a * columns + z
+                similarities[count] = s
                 count += 1
     return count
 
@@ -486,9 +567,11 @@ def add_excess(
 ) -> None:
     """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
     rows, columns = tile.shape
-    sum_line, count_line = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+    sum_line = np.zeros(columns, np.float32)
+    count_line = np.zeros(columns, np.float32)
     for a in range(rows):
-        total, count = F(0), F(0)
+        total = F(0)
+        count = F(0)
         for z in range(columns):
             over = tile[a, z] - margin
             v, c = (over, F(1)) if over > F(0) else (F(0), F(0))
@@ -506,27 +589,42 @@ def add_excess(
 
 @compiled
 def spread_pairs(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray, row_at: np.ndarray, rows: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    weights: np.ndarray,
+    row_at: np.ndarray,
+    rows: np.ndarray,
     gradient: np.ndarray,
-) -> None:  # fmt: skip
+) -> None:
     """Add weight x row of the other to the gradient of both rows of every pair."""
     for p in range(len(first)):
-        i, j, g = first[p], second[p], F(weights[p])
+        i = first[p]
+        j = second[p]
+        g = F(weights[p])
         _add_scaled(gradient[i], g, rows[row_at[j]])
         _add_scaled(gradient[j], g, rows[row_at[i]])
 
 
 @compiled
 def mix(
-    tile: np.ndarray, x_i: np.ndarray, z_i: np.ndarray, alpha_i: np.ndarray, x_j: np.ndarray, z_j: np.ndarray,
-    alpha_j: np.ndarray, half: np.ndarray, mixed: np.ndarray,
-) -> None:  # fmt: skip
+    tile: np.ndarray,
+    x_i: np.ndarray,
+    z_i: np.ndarray,
+    alpha_i: np.ndarray,
+    x_j: np.ndarray,
+    z_j: np.ndarray,
+    alpha_j: np.ndarray,
+    half: np.ndarray,
+    mixed: np.ndarray,
+) -> None:
     """Similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
     for a in range(tile.shape[0]):
         for j in range(len(x_j)):
             half[a, j] = alpha_j[j] * tile[a, x_j[j]] + (F(1) - alpha_j[j]) * tile[a, z_j[j]]
     for i in range(len(x_i)):
-        x, z, alpha = x_i[i], z_i[i], alpha_i[i]
+        x = x_i[i]
+        z = z_i[i]
+        alpha = alpha_i[i]
         for j in range(len(x_j)):
             mixed[i, j] = alpha * half[x, j] + (F(1) - alpha) * half[z, j]
 
@@ -544,7 +642,8 @@ def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: 
 def scatter_rows(rows: np.ndarray, target: np.ndarray) -> None:
     """Move row k to row target[k], for all k at once and in place; target is a permutation."""
     moved = np.zeros(len(target), np.bool_)
-    held, next_held = np.empty(rows.shape[1], np.float32), np.empty(rows.shape[1], np.float32)
+    held = np.empty(rows.shape[1], np.float32)
+    next_held = np.empty(rows.shape[1], np.float32)
     for start in range(len(target)):
         if not moved[start]:
             held[:] = rows[start]

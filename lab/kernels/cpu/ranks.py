@@ -67,7 +67,9 @@ class CompiledTileLoop:
         margin: float | None,
     ):
         self.margin = np.float32(NEVER if margin is None else margin)
-        self.step, self.exclude_self, self.against = step, exclude_self, against
+        self.step = step
+        self.exclude_self = exclude_self
+        self.against = against
         self.shape = cast("Shape", shape_of(step))  # a step without one goes the plain path
         ranked = len(rows) + (0 if mixture is None else len(mixture.parents))
         self.share = sharing.current()
@@ -86,7 +88,9 @@ class CompiledTileLoop:
         self.kept: dict[Place, Tensor] = {}
         self.listed: dict[Place, tuple[np.ndarray, np.ndarray]] = {}
         self.active_tiles: dict[Place, tuple[int, np.ndarray, np.ndarray]] = {}
-        self.room, self.list_room, self.sparse = KEPT_BYTES, LISTED_BYTES, SPARSE
+        self.room = KEPT_BYTES
+        self.list_room = LISTED_BYTES
+        self.sparse = SPARSE
 
     @property
     def rows(self) -> tuple[Tensor, Tensor | None]:
@@ -110,8 +114,10 @@ class CompiledTileLoop:
 
         def survey(place: Place) -> tuple[Tensor, np.ndarray]:
             tile, ranked = self._tile(*place)
-            top, alive = np.empty(len(ranked), np.float32), np.empty(len(ranked), np.bool_)
-            corner, twice = self._corner(*place), place[0] != place[1]
+            top = np.empty(len(ranked), np.float32)
+            alive = np.empty(len(ranked), np.bool_)
+            corner = self._corner(*place)
+            twice = place[0] != place[1]
             active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, twice, top, alive)
             self.active_tiles[place] = active, top, alive
             return tile, ranked
@@ -141,9 +147,22 @@ class CompiledTileLoop:
         rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
         if (top >= self.low[rows]).any() or column_alive.any():
             numba_tiles.add_values(
-                ranked, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, self.layout.base,
-                self.layout.counts, top, column_alive, self.cutoff, i != j, sums, self.shape, *self.kind,
-            )  # fmt: skip
+                ranked,
+                *self._corner(i, j),
+                self.scores,
+                self.power,
+                self.exponent,
+                self.centre,
+                self.layout.base,
+                self.layout.counts,
+                top,
+                column_alive,
+                self.cutoff,
+                i != j,
+                sums,
+                self.shape,
+                *self.kind,
+            )
         if self.margin < NEVER:
             numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
         if place in self.listed:
@@ -155,7 +174,8 @@ class CompiledTileLoop:
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
         """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
-        layout, tiles = self.layout, self.tiles
+        layout = self.layout
+        tiles = self.tiles
         in_slots = np.empty(len(self.scores), np.float32)
         in_slots[layout.slots] = weights.numpy()
         of_excess = excess_weights.numpy()[layout.order]
@@ -165,8 +185,10 @@ class CompiledTileLoop:
             of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
             self.kept.pop((0, 0), None)  # the gradient took its place
             return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
-        lent, self.gradient = self.gradient or GradientBuffer(tiles, ()), None
-        gradient, rooms = lent.begin(), threading.local()
+        lent = self.gradient or GradientBuffer(tiles, ())
+        self.gradient = None
+        gradient = lent.begin()
+        rooms = threading.local()
 
         def similarities(place: Place) -> np.ndarray | None:
             return None if place in self.listed or not self.active_tiles[place][0] else self._tile(*place)[1]
@@ -195,23 +217,57 @@ class CompiledTileLoop:
         """Add the gradient of a tile's listed entries to that of the rows."""
         (places, similarities), layout, edges = self.listed[place], self.layout, self.tiles.ranked_edges
         numba_tiles.spread_listed(
-            places, similarities, edges[place[1] + 1] - edges[place[1]], *self._corner(*place), self.scores, weights,
-            layout.base, layout.counts, self.margin, of_excess, owed, self.shape, self.tiles.row_at,
-            self.tiles.rows.numpy(), gradient.numpy(), self.kind[0],
-        )  # fmt: skip
+            places,
+            similarities,
+            edges[place[1] + 1] - edges[place[1]],
+            *self._corner(*place),
+            self.scores,
+            weights,
+            layout.base,
+            layout.counts,
+            self.margin,
+            of_excess,
+            owed,
+            self.shape,
+            self.tiles.row_at,
+            self.tiles.rows.numpy(),
+            gradient.numpy(),
+            self.kind[0],
+        )
 
     def _slopes(
-        self, ranked: np.ndarray, place: Place, room: np.ndarray | None, weights: np.ndarray, of_excess: np.ndarray,
+        self,
+        ranked: np.ndarray,
+        place: Place,
+        room: np.ndarray | None,
+        weights: np.ndarray,
+        of_excess: np.ndarray,
         owed: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         """Gradient of a tile's similarities, in `room` or, without one, in their place."""
         (i, j), layout, of_tile = place, self.layout, ranked if room is None else room
         _, top, column_alive = self.active_tiles[place]
         numba_tiles.add_slopes(
-            ranked, of_tile, *self._corner(i, j), self.scores, self.power, self.exponent, self.centre, weights,
-            layout.base, layout.counts, top, column_alive, self.cutoff, i != j, owed, self.shape, self.margin,
-            of_excess, *self.kind,
-        )  # fmt: skip
+            ranked,
+            of_tile,
+            *self._corner(i, j),
+            self.scores,
+            self.power,
+            self.exponent,
+            self.centre,
+            weights,
+            layout.base,
+            layout.counts,
+            top,
+            column_alive,
+            self.cutoff,
+            i != j,
+            owed,
+            self.shape,
+            self.margin,
+            of_excess,
+            *self.kind,
+        )
         if i == j and place in self.pairs_of_tile:
             slots, a, b = self._in_tile(i, j)
             of_tile[a, b] -= owed[slots]
@@ -235,7 +291,8 @@ class CompiledTileLoop:
         """Slots of the pairs whose similarity lies in each tile of the triangle."""
         if self.tiles.whole:
             return {(0, 0): np.arange(len(self.layout.first))}
-        edges, count = self.tiles.ranked_edges, len(self.tiles.edges) - 1
+        edges = self.tiles.ranked_edges
+        count = len(self.tiles.edges) - 1
         i = np.searchsorted(edges, self.layout.first, side="right") - 1
         j = np.searchsorted(edges, self.layout.second, side="right") - 1
         code = np.minimum(i, j) * count + np.maximum(i, j)
@@ -249,7 +306,8 @@ class CompiledTileLoop:
         if self.tiles.whole:
             return slice(None), self.layout.first, self.layout.second
         slots = self.pairs_of_tile[i, j]
-        a, b = self.layout.first[slots], self.layout.second[slots]
+        a = self.layout.first[slots]
+        b = self.layout.second[slots]
         turned = (a >= self.tiles.ranked_edges[i + 1]) | (b < self.tiles.ranked_edges[j])
         corner = self._corner(i, j)
         return slots, np.where(turned, b, a) - corner[0], np.where(turned, a, b) - corner[1]
@@ -338,7 +396,8 @@ def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarra
 
 def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
     """Sums of `lab.kernels.positive_rank_sums`, float32 [p], for pairs ordered by query; `knows_positives(step)`."""
-    sums, hard = torch.empty_like(similarities), _hard(step)
+    sums = torch.empty_like(similarities)
+    hard = _hard(step)
     shape = cast("Shape", shape_of(None if hard else step))
     numba_pairs.positive_sums(*_among(similarities, ordered, exclude_self), shape, _lifted(shape), hard, sums.numpy())
     return sums
@@ -350,7 +409,8 @@ def positive_sums_backward(
     """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
     gradient = torch.zeros_like(similarities)
     if not _hard(step):
-        shape, of_sums = cast("Shape", shape_of(step)), weights.contiguous().numpy()
+        shape = cast("Shape", shape_of(step))
+        of_sums = weights.contiguous().numpy()
         among = _among(similarities, ordered, exclude_self)
         numba_pairs.positive_slopes(*among, of_sums, shape, _lifted(shape), gradient.numpy())
     return gradient
@@ -381,7 +441,8 @@ def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[n
 def warm_up() -> None:
     """Run the kernels on a batch of four with a sigmoid, to learn whether this machine can compile them. Those of other
     steps take seconds more and are compiled when one comes."""
-    rows, pairs = torch.eye(4), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
+    rows = torch.eye(4)
+    pairs = torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     rows[2, 3] = 1  # one pair is alike and the other is not
     for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
         ranked = len(rows) + (mixture is not None)

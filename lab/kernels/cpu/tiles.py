@@ -59,7 +59,9 @@ class Tiles:
         return len(self.edges) == 2 and self.listable
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
-        self.rows, self.order, self.row_at = rows.contiguous(), order, order
+        self.rows = rows.contiguous()
+        self.order = order
+        self.row_at = order
         self.sorted = bool((np.diff(order) == 1).all())
         if not self.sorted and rows.nbytes <= HELD_BYTES:
             self.rows, self.row_at = rows.index_select(0, torch.from_numpy(order)), np.arange(len(order))
@@ -154,10 +156,13 @@ class MixedTiles(Tiles):
             (first[a:b] - start, second[a:b] - start, alpha[a:b])
             for start, a, b in zip(self.edges[:-1], self.ranked_edges[:-1], self.ranked_edges[1:], strict=True)
         ]
-        self.first, self.second, self.alpha = first, second, alpha
+        self.first = first
+        self.second = second
+        self.alpha = alpha
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
-        rows, columns = self.parents[i], self.parents[j]
+        rows = self.parents[i]
+        columns = self.parents[j]
         half = np.empty((len(tile), len(columns[0])), np.float32)
         mixed = np.empty((len(rows[0]), len(columns[0])), np.float32)
         numba_tiles.mix(tile.numpy(), *rows, *columns, half, mixed)
@@ -187,8 +192,10 @@ class GradientBuffer:
     """
 
     def __init__(self, tiles: Tiles, places: Sequence[tuple[int, int]]):
-        self.rows, self.edges = tiles.rows, tiles.edges
-        heights, width = [last - first for first, last in pairwise(self.edges)], self.rows.shape[1]
+        self.rows = tiles.rows
+        self.edges = tiles.edges
+        heights = [last - first for first, last in pairwise(self.edges)]
+        width = self.rows.shape[1]
         self.block_of: dict[tuple[int, int], int] = {}
         untouched = set(range(len(heights)))
         for i, j in places:
@@ -239,7 +246,8 @@ def _cut(layout: Layout, n: int) -> tuple[list[int], list[int]]:
     """Where tiles begin and end among the originals and among all ranked rows: whole classes of some 128 originals."""
     class_ends = np.flatnonzero(np.diff(layout.lowest, append=-1)) + 1
     originals = np.cumsum(layout.order < n)[class_ends - 1]
-    edges, ranked_edges = [0], [0]
+    edges = [0]
+    ranked_edges = [0]
     for count, end in zip(originals.tolist(), class_ends.tolist(), strict=True):
         if count - edges[-1] >= MIXED_TILE or end == class_ends[-1]:
             edges.append(count)

@@ -82,10 +82,14 @@ def _fold_blocks(typing: Any, one: Any, other: Any, stride: Any) -> tuple:
 @njit(inline="always", **OPTIONS)
 def _transpose_part(matrix: np.ndarray, start: int, into: np.ndarray, top: int, left: int) -> None:
     """Write all rows, from column `start` on, transposed into a corner of another matrix; rows are contiguous."""
-    rows, columns = len(matrix), matrix.shape[1] - start
-    source, target = matrix.ctypes.data + 4 * start, into.ctypes.data + 4 * left
-    stride, target_stride = matrix.strides[0], into.strides[0]
-    whole_rows, whole_columns = rows // BLOCK * BLOCK, columns // BLOCK * BLOCK
+    rows = len(matrix)
+    columns = matrix.shape[1] - start
+    source = matrix.ctypes.data + 4 * start
+    target = into.ctypes.data + 4 * left
+    stride = matrix.strides[0]
+    target_stride = into.strides[0]
+    whole_rows = rows // BLOCK * BLOCK
+    whole_columns = columns // BLOCK * BLOCK
     for a in range(0, whole_rows, BLOCK):
         for z in range(0, whole_columns, BLOCK):
             _transpose_block(
@@ -125,7 +129,8 @@ def mirror(strip: np.ndarray, start: int, whole: np.ndarray) -> None:
 @compiled
 def fold(matrix: np.ndarray) -> None:
     """Add its transpose to a float32 matrix [n n], in place."""
-    data, stride = matrix.ctypes.data, matrix.strides[0]
+    data = matrix.ctypes.data
+    stride = matrix.strides[0]
     whole = len(matrix) // BLOCK * BLOCK
     for top in range(0, whole, BLOCK):
         for left in range(top, whole, BLOCK):
@@ -133,4 +138,5 @@ def fold(matrix: np.ndarray) -> None:
     for a in range(whole, len(matrix)):
         for z in range(a + 1):
             both = matrix[a, z] + matrix[z, a]
-            matrix[a, z], matrix[z, a] = both, both
+            matrix[a, z] = both
+            matrix[z, a] = both

@@ -14,7 +14,8 @@ def blocks_of(n: int, mixture: Mixture, positives: Tensor, largest: int) -> Bloc
 
     positives: int64 [p 2] among the n + v ranked rows; complete classes list every pair of their rows.
     """
-    parents, device = mixture.parents, positives.device
+    parents = mixture.parents
+    device = positives.device
     (query, item), (x, z), v = positives.unbind(1), parents.unbind(1), len(parents)
     lowest = torch.arange(n + v, device=device).scatter_reduce(0, query, item, "amin")
     alike = (lowest[query] == lowest[item]).all() & (lowest[x] == lowest[z]).all() & (lowest[x] == lowest[n:]).all()
@@ -26,7 +27,8 @@ def blocks_of(n: int, mixture: Mixture, positives: Tensor, largest: int) -> Bloc
     if of_originals.max() > largest:
         return None
     edges, ranked_edges = _packed(of_originals, of_ranked, largest)
-    order, ranked = torch.argsort(lowest[:n], stable=True), torch.argsort(lowest, stable=True)
+    order = torch.argsort(lowest[:n], stable=True)
+    ranked = torch.argsort(lowest, stable=True)
     places = torch.empty(n, dtype=torch.int32, device=device)
     places[order] = torch.arange(n, dtype=torch.int32, device=device)
     place = torch.empty_like(ranked)
@@ -44,8 +46,10 @@ def blocks_of(n: int, mixture: Mixture, positives: Tensor, largest: int) -> Bloc
 
 def _packed(of_originals: np.ndarray, of_ranked: np.ndarray, largest: int) -> tuple[list[int], list[int]]:
     """As many whole classes a block as fit, by their rows in order: where blocks begin and end among both."""
-    ends, ranked_ends = np.cumsum(of_originals), np.cumsum(of_ranked)
-    edges, ranked_edges = [0], [0]
+    ends = np.cumsum(of_originals)
+    ranked_ends = np.cumsum(of_ranked)
+    edges = [0]
+    ranked_edges = [0]
     while edges[-1] < ends[-1]:
         last = int(np.searchsorted(ends, edges[-1] + largest, side="right")) - 1
         edges.append(int(ends[last]))

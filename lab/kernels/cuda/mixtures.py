@@ -29,7 +29,8 @@ class MixedTileLoop:
     """
 
     def __init__(self, rows: Tensor, blocks: Blocks, positives: Tensor, step: Sigmoid, exclude_self: bool):
-        self.rows, self.blocks = rows[blocks.order].contiguous(), blocks
+        self.rows = rows[blocks.order].contiguous()
+        self.blocks = blocks
         shape = shape_of(step)
         assert shape is not None, "the step is a sigmoid"
         self.scale, self.peak = float(shape.scale), float(shape.peak)
@@ -41,9 +42,12 @@ class MixedTileLoop:
         self.share = sharing.current()
         self.part = self.share.rank, self.share.world
         self.launch = dict(
-            ROWS=triton_mixed.ROWS, SUB=triton_mixed.SUB, DEPTH=triton_tiles.DEPTH, PRECISION=precision(rows.device),
+            ROWS=triton_mixed.ROWS,
+            SUB=triton_mixed.SUB,
+            DEPTH=triton_tiles.DEPTH,
+            PRECISION=precision(rows.device),
             num_warps=triton_mixed.WARPS,
-        )  # fmt: skip
+        )
         self.exclude_self = exclude_self
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -55,16 +59,23 @@ class MixedTileLoop:
                 *self._given(), self.scores, self.rows.shape[1], **self.launch
             )
             triton_mixed.add_mixed_values[(len(self.blocks), len(self.blocks))](
-                *self._given(), self.scores, sums, self.rows.shape[1], *self.part, self.scale,
-                EXCLUDE_SELF=self.exclude_self, **self.launch,
-            )  # fmt: skip
+                *self._given(),
+                self.scores,
+                sums,
+                self.rows.shape[1],
+                *self.part,
+                self.scale,
+                EXCLUDE_SELF=self.exclude_self,
+                **self.launch,
+            )
         (sums,) = self.share.sum(sums)
         none = self.rows.new_zeros(len(self.rows))
         return torch.empty_like(sums).index_copy_(0, self.order, sums), none, none.clone()
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, Tensor | None]:
         """Gradient of the originals, [n d], from that of the sums, [p]."""
-        owed, gradient = torch.zeros_like(weights), torch.zeros_like(self.rows)
+        owed = torch.zeros_like(weights)
+        gradient = torch.zeros_like(self.rows)
         given = (*self._given(), self.scores, weights[self.order], owed, gradient, self.rows.shape[1], *self.part)
         with on_device(self.rows.device):
             for owing, grid in ((False, (len(self.blocks), len(self.blocks))), (True, (len(self.blocks),))):
@@ -75,9 +86,7 @@ class MixedTileLoop:
 
     def _given(self) -> tuple[Tensor, ...]:
         blocks = self.blocks
-        return (
-            self.rows, blocks.first, blocks.second, blocks.alpha, blocks.edges, blocks.ranked_edges, *self.pairs
-        )  # fmt: skip
+        return (self.rows, blocks.first, blocks.second, blocks.alpha, blocks.edges, blocks.ranked_edges, *self.pairs)
 
 
 def warm_up() -> None:
@@ -92,7 +101,8 @@ def warm_up() -> None:
     classes = torch.cat([torch.arange(8, device=device) // 2, torch.arange(4, device=device)])
     mixture = Mixture(parents, torch.linspace(0.1, 0.9, 4, device=device))
     pairs = ((classes[:, None] == classes) & ~torch.eye(12, dtype=torch.bool, device=device)).nonzero()
-    blocks, step = blocks_of(8, mixture, pairs, 4), Sigmoid(0.1)
+    blocks = blocks_of(8, mixture, pairs, 4)
+    step = Sigmoid(0.1)
     assert blocks is not None, "classes are complete"
     # Whoever asks first may share a loss with others or be under autocast; what is tried here is neither.
     with sharing.among(sharing.ALONE), torch.autocast(device, enabled=False), torch.enable_grad():
@@ -103,7 +113,8 @@ def warm_up() -> None:
             plain.PlainTileLoop(whole.detach(), None, pairs, step, True, False, None),
         )
         sums, exact = (loop.forward(True)[0] for loop in loops)
-        weights, none = torch.ones_like(sums), rows.new_zeros(12)
+        weights = torch.ones_like(sums)
+        none = rows.new_zeros(12)
         gradient, of_whole = (loop.backward(weights, none)[0] for loop in loops)
         (exact_gradient,) = torch.autograd.grad(whole, leaf, of_whole)
     for one, other in ((sums, exact), (gradient, exact_gradient)):

@@ -52,9 +52,13 @@ class FusedTileLoop:
         tiled = dict(ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=precision(queries.device))
         self.launch = tiled | dict(num_warps=triton_tiles.WARPS)
         self.kind = self.launch | dict(
-            RANKS=step is not None, LIFTED=isinstance(step, HMinus), EXCESS=margin is not None,
-            EXCLUDE_SELF=exclude_self, AGAINST=against, ONE_SET=self.one_set,
-        )  # fmt: skip
+            RANKS=step is not None,
+            LIFTED=isinstance(step, HMinus),
+            EXCESS=margin is not None,
+            EXCLUDE_SELF=exclude_self,
+            AGAINST=against,
+            ONE_SET=self.one_set,
+        )
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Rank sums [p], excess [q] and violations [q]. Little is kept, whether or not a backward will follow."""
@@ -67,9 +71,24 @@ class FusedTileLoop:
                 self.queries, self.items, self.query_of, self.item_of, self.scores, *self.sizes, **self.launch
             )
             triton_tiles.add_values[self._grid()](
-                self.queries, self.items, self.scores, self.first_pair, self.item_of, sums, excess, violations,
-                *self.sizes, *self.part, self.margin, scale, delta, rho, after, start, **self.kind,
-            )  # fmt: skip
+                self.queries,
+                self.items,
+                self.scores,
+                self.first_pair,
+                self.item_of,
+                sums,
+                excess,
+                violations,
+                *self.sizes,
+                *self.part,
+                self.margin,
+                scale,
+                delta,
+                rho,
+                after,
+                start,
+                **self.kind,
+            )
         sums, excess, violations = self.share.sum(sums, excess, violations)
         return torch.empty_like(sums).index_copy_(0, self.order, sums), excess, violations
 
@@ -81,10 +100,25 @@ class FusedTileLoop:
         item_grad = query_grad if self.one_set else torch.zeros_like(self.items)
         with on_device(self.queries.device):
             triton_tiles.add_gradients[self._grid()](
-                self.queries, self.items, self.scores, self.first_pair, self.item_of, weights[self.order],
-                excess_weights, owed, query_grad, item_grad, *self.sizes, *self.part, self.margin, scale, delta,
-                rho, peak, **self.kind,
-            )  # fmt: skip
+                self.queries,
+                self.items,
+                self.scores,
+                self.first_pair,
+                self.item_of,
+                weights[self.order],
+                excess_weights,
+                owed,
+                query_grad,
+                item_grad,
+                *self.sizes,
+                *self.part,
+                self.margin,
+                scale,
+                delta,
+                rho,
+                peak,
+                **self.kind,
+            )
         items = None if self.one_set else self.items
         of_queries, of_items = plain.pair_similarities_backward(self.queries, items, self.ordered, owed)
         return query_grad.add_(of_queries), None if of_items is None else item_grad.add_(of_items)
@@ -112,7 +146,8 @@ def on_device(device: torch.device) -> AbstractContextManager:
 def warm_up() -> None:
     """Run every kernel on a batch of four, to learn whether this machine can compile and launch them."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    rows, pairs = torch.eye(4, 16, device=device), torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]], device=device)
+    rows = torch.eye(4, 16, device=device)
+    pairs = torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]], device=device)
     for step, items in ((Sigmoid(0.01), None), (HMinus(), rows.clone())):
         loop = FusedTileLoop(rows, items, pairs, step, exclude_self=True, against=True, margin=0.5)
         loop.forward(keep=True)

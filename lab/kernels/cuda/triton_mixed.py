@@ -42,22 +42,41 @@ def _mixing(
 
 @triton.jit
 def _tile(
-    rows: tl.tensor, a: tl.tensor, b: tl.tensor, end_a: tl.tensor, end_b: tl.tensor, d: tl.tensor,
-    DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
+    rows: tl.tensor,
+    a: tl.tensor,
+    b: tl.tensor,
+    end_a: tl.tensor,
+    end_b: tl.tensor,
+    d: tl.tensor,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> tl.tensor:
     """Similarities of the originals of two blocks, [ROWS ROWS]; zero behind either's end."""
     return product(rows, a, a < end_a, rows, b, b < end_b, d, DEPTH, PRECISION)
 
 
 @triton.jit
 def mixed_pair_similarities(
-    rows: tl.tensor, first: tl.tensor, second: tl.tensor, alpha: tl.tensor, edges: tl.tensor,
-    ranked_edges: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor, scores: tl.tensor, d: tl.tensor,
-    ROWS: tl.constexpr, SUB: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+    rows: tl.tensor,
+    first: tl.tensor,
+    second: tl.tensor,
+    alpha: tl.tensor,
+    edges: tl.tensor,
+    ranked_edges: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    scores: tl.tensor,
+    d: tl.tensor,
+    ROWS: tl.constexpr,
+    SUB: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
     """Similarity of each pair, [p]: query and item stand in one block, and it is read from the tile of that block."""
     i = tl.program_id(0)
-    end, ranked_begin, ranked_end = tl.load(edges + i + 1), tl.load(ranked_edges + i), tl.load(ranked_edges + i + 1)
+    end = tl.load(edges + i + 1)
+    ranked_begin = tl.load(ranked_edges + i)
+    ranked_end = tl.load(ranked_edges + i + 1)
     originals = tl.load(edges + i) + tl.arange(0, ROWS)
     tile = _tile(rows, originals, originals, end, end, d, DEPTH, PRECISION)
     for left in range(ranked_begin, ranked_end, SUB):
@@ -79,16 +98,34 @@ def mixed_pair_similarities(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_mixed_values(
-    rows: tl.tensor, first: tl.tensor, second: tl.tensor, alpha: tl.tensor, edges: tl.tensor,
-    ranked_edges: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor, scores: tl.tensor, sums: tl.tensor,
-    d: tl.tensor, part: tl.tensor, parts: tl.tensor, scale: tl.tensor, EXCLUDE_SELF: tl.constexpr,
-    ROWS: tl.constexpr, SUB: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+    rows: tl.tensor,
+    first: tl.tensor,
+    second: tl.tensor,
+    alpha: tl.tensor,
+    edges: tl.tensor,
+    ranked_edges: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    scores: tl.tensor,
+    sums: tl.tensor,
+    d: tl.tensor,
+    part: tl.tensor,
+    parts: tl.tensor,
+    scale: tl.tensor,
+    EXCLUDE_SELF: tl.constexpr,
+    ROWS: tl.constexpr,
+    SUB: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
     """Add what is ranked in one pair of blocks to the rank sums, [p]."""
-    i, j = tl.program_id(0), tl.program_id(1)
+    i = tl.program_id(0)
+    j = tl.program_id(1)
     if ((i + j) % parts == part) and (j >= i):
-        a, b = tl.load(edges + i) + tl.arange(0, ROWS), tl.load(edges + j) + tl.arange(0, ROWS)
-        end_i, end_j = tl.load(ranked_edges + i + 1), tl.load(ranked_edges + j + 1)
+        a = tl.load(edges + i) + tl.arange(0, ROWS)
+        b = tl.load(edges + j) + tl.arange(0, ROWS)
+        end_i = tl.load(ranked_edges + i + 1)
+        end_j = tl.load(ranked_edges + j + 1)
         tile = _tile(rows, a, b, tl.load(edges + i + 1), tl.load(edges + j + 1), d, DEPTH, PRECISION)
         for left in range(tl.load(ranked_edges + i), end_i, SUB):
             queries = left + tl.arange(0, SUB)
@@ -98,14 +135,54 @@ def add_mixed_values(
                 weights = _mixing(first, second, alpha, items, end_j, b)
                 mixed = tl.dot(half, tl.trans(weights), input_precision=PRECISION)
                 add_values_of(
-                    mixed, queries, items, scores, first_pair, item_of, sums, sums, sums, end_i, end_j, 0.0,
-                    scale, 0.0, 0.0, 0.0, 0.0, True, False, False, EXCLUDE_SELF, False,
-                )  # fmt: skip
+                    mixed,
+                    queries,
+                    items,
+                    scores,
+                    first_pair,
+                    item_of,
+                    sums,
+                    sums,
+                    sums,
+                    end_i,
+                    end_j,
+                    0.0,
+                    scale,
+                    0.0,
+                    0.0,
+                    0.0,
+                    0.0,
+                    True,
+                    False,
+                    False,
+                    EXCLUDE_SELF,
+                    False,
+                )
                 if j > i:
                     add_values_of(
-                        tl.trans(mixed), items, queries, scores, first_pair, item_of, sums, sums, sums, end_j, end_i,
-                        0.0, scale, 0.0, 0.0, 0.0, 0.0, True, False, False, EXCLUDE_SELF, False,
-                    )  # fmt: skip
+                        tl.trans(mixed),
+                        items,
+                        queries,
+                        scores,
+                        first_pair,
+                        item_of,
+                        sums,
+                        sums,
+                        sums,
+                        end_j,
+                        end_i,
+                        0.0,
+                        scale,
+                        0.0,
+                        0.0,
+                        0.0,
+                        0.0,
+                        True,
+                        False,
+                        False,
+                        EXCLUDE_SELF,
+                        False,
+                    )
 
 
 @triton.jit
@@ -126,12 +203,30 @@ def _owed_of(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_mixed_gradients(
-    rows: tl.tensor, first: tl.tensor, second: tl.tensor, alpha: tl.tensor, edges: tl.tensor,
-    ranked_edges: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor, scores: tl.tensor, weights: tl.tensor,
-    owed: tl.tensor, gradient: tl.tensor, d: tl.tensor, part: tl.tensor, parts: tl.tensor, scale: tl.tensor,
-    peak: tl.tensor, OWED: tl.constexpr, EXCLUDE_SELF: tl.constexpr, ROWS: tl.constexpr, SUB: tl.constexpr,
-    DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+    rows: tl.tensor,
+    first: tl.tensor,
+    second: tl.tensor,
+    alpha: tl.tensor,
+    edges: tl.tensor,
+    ranked_edges: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    scores: tl.tensor,
+    weights: tl.tensor,
+    owed: tl.tensor,
+    gradient: tl.tensor,
+    d: tl.tensor,
+    part: tl.tensor,
+    parts: tl.tensor,
+    scale: tl.tensor,
+    peak: tl.tensor,
+    OWED: tl.constexpr,
+    EXCLUDE_SELF: tl.constexpr,
+    ROWS: tl.constexpr,
+    SUB: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
     """Add one pair of blocks to the gradient of the originals, [n d], and to what pairs' own similarities are owed.
 
     With OWED what they are owed is added to the gradient, of a block and itself, and nothing else.
@@ -139,9 +234,12 @@ def add_mixed_gradients(
     i = tl.program_id(0)
     j = i if OWED else tl.program_id(1)
     if OWED or (((i + j) % parts == part) and (j >= i)):
-        a, b = tl.load(edges + i) + tl.arange(0, ROWS), tl.load(edges + j) + tl.arange(0, ROWS)
-        stop_a, stop_b = tl.load(edges + i + 1), tl.load(edges + j + 1)
-        end_i, end_j = tl.load(ranked_edges + i + 1), tl.load(ranked_edges + j + 1)
+        a = tl.load(edges + i) + tl.arange(0, ROWS)
+        b = tl.load(edges + j) + tl.arange(0, ROWS)
+        stop_a = tl.load(edges + i + 1)
+        stop_b = tl.load(edges + j + 1)
+        end_i = tl.load(ranked_edges + i + 1)
+        end_j = tl.load(ranked_edges + j + 1)
         of_tile = tl.zeros((ROWS, ROWS), tl.float32)
         tile = of_tile if OWED else _tile(rows, a, b, stop_a, stop_b, d, DEPTH, PRECISION)
         for left in range(tl.load(ranked_edges + i), end_i, SUB):
@@ -157,19 +255,58 @@ def add_mixed_gradients(
                 else:
                     mixed = tl.dot(half, tl.trans(other), input_precision=PRECISION)
                     of_mixed = slopes_of(
-                        mixed, queries, items, scores, first_pair, item_of, weights, weights, owed, end_i, end_j, 0.0,
-                        scale, 0.0, 0.0, peak, True, False, False, EXCLUDE_SELF, False,
-                    )  # fmt: skip
+                        mixed,
+                        queries,
+                        items,
+                        scores,
+                        first_pair,
+                        item_of,
+                        weights,
+                        weights,
+                        owed,
+                        end_i,
+                        end_j,
+                        0.0,
+                        scale,
+                        0.0,
+                        0.0,
+                        peak,
+                        True,
+                        False,
+                        False,
+                        EXCLUDE_SELF,
+                        False,
+                    )
                     if j > i:
                         of_items = slopes_of(
-                            tl.trans(mixed), items, queries, scores, first_pair, item_of, weights, weights, owed,
-                            end_j, end_i, 0.0, scale, 0.0, 0.0, peak, True, False, False, EXCLUDE_SELF, False,
-                        )  # fmt: skip
+                            tl.trans(mixed),
+                            items,
+                            queries,
+                            scores,
+                            first_pair,
+                            item_of,
+                            weights,
+                            weights,
+                            owed,
+                            end_j,
+                            end_i,
+                            0.0,
+                            scale,
+                            0.0,
+                            0.0,
+                            peak,
+                            True,
+                            False,
+                            False,
+                            EXCLUDE_SELF,
+                            False,
+                        )
                         of_mixed += tl.trans(of_items)
                 of_half = tl.dot(of_mixed, other, of_half, input_precision=PRECISION)
             of_tile = tl.dot(tl.trans(mixing), of_half, of_tile, input_precision=PRECISION)
         for start in range(0, d, DEPTH):
             depth = start + tl.arange(0, DEPTH)
-            of_a, of_b = rows_of(rows, a, a < stop_a, depth, d), rows_of(rows, b, b < stop_b, depth, d)
+            of_a = rows_of(rows, a, a < stop_a, depth, d)
+            of_b = rows_of(rows, b, b < stop_b, depth, d)
             add_rows(gradient, a, a < stop_a, depth, d, tl.dot(of_tile, of_b, input_precision=PRECISION))
             add_rows(gradient, b, b < stop_b, depth, d, tl.dot(tl.trans(of_tile), of_a, input_precision=PRECISION))

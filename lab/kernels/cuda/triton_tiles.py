@@ -50,23 +50,36 @@ def add_rows(
 
 @triton.jit
 def product(
-    left: tl.tensor, a: tl.tensor, of_a: tl.tensor, right: tl.tensor, b: tl.tensor, of_b: tl.tensor, d: tl.tensor,
-    DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
+    left: tl.tensor,
+    a: tl.tensor,
+    of_a: tl.tensor,
+    right: tl.tensor,
+    b: tl.tensor,
+    of_b: tl.tensor,
+    d: tl.tensor,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> tl.tensor:
     """Dot products of rows a with rows b, [a b]."""
     tile = tl.zeros((a.shape[0], b.shape[0]), tl.float32)
     for start in range(0, d, DEPTH):
         depth = start + tl.arange(0, DEPTH)
-        one, other = rows_of(left, a, of_a, depth, d), rows_of(right, b, of_b, depth, d)
+        one = rows_of(left, a, of_a, depth, d)
+        other = rows_of(right, b, of_b, depth, d)
         tile = tl.dot(one, tl.trans(other), tile, input_precision=PRECISION)
     return tile
 
 
 @triton.jit
 def _value(
-    gap: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor, start: tl.tensor,
+    gap: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    after: tl.tensor,
+    start: tl.tensor,
     LIFTED: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
+) -> tl.tensor:
     e = tl.exp2(-tl.abs(gap) * scale)
     v = tl.where(gap >= 0, 1.0, e) / (1.0 + e)
     if LIFTED:
@@ -88,9 +101,16 @@ def _slope(
 
 @triton.jit
 def _ranked(
-    rows: tl.tensor, columns: tl.tensor, q: tl.tensor, r: tl.tensor, begin: tl.tensor, count: tl.tensor,
-    item_of: tl.tensor, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
+    rows: tl.tensor,
+    columns: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    begin: tl.tensor,
+    count: tl.tensor,
+    item_of: tl.tensor,
+    EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr,
+) -> tl.tensor:
     """Which items of a tile are ranked for which queries."""
     ranked = (rows < q)[:, None] & (columns < r)[None, :]
     if EXCLUDE_SELF:
@@ -104,12 +124,29 @@ def _ranked(
 
 @triton.jit
 def add_values_of(
-    tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
-    item_of: tl.tensor, sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, q: tl.tensor, r: tl.tensor,
-    margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, after: tl.tensor, start: tl.tensor,
-    RANKS: tl.constexpr, LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr,
+    tile: tl.tensor,
+    rows: tl.tensor,
+    columns: tl.tensor,
+    scores: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    sums: tl.tensor,
+    excess: tl.tensor,
+    violations: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    margin: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    after: tl.tensor,
+    start: tl.tensor,
+    RANKS: tl.constexpr,
+    LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr,
+    EXCLUDE_SELF: tl.constexpr,
     AGAINST: tl.constexpr,
-) -> None:  # fmt: skip
+) -> None:
     """Add the columns of a tile to the rank sums, and to the excess, of its rows."""
     begin = tl.load(first_pair + rows, mask=rows < q, other=0)
     count = tl.load(first_pair + rows + 1, mask=rows < q, other=0) - begin
@@ -131,11 +168,28 @@ def add_values_of(
 
 @triton.jit
 def slopes_of(
-    tile: tl.tensor, rows: tl.tensor, columns: tl.tensor, scores: tl.tensor, first_pair: tl.tensor,
-    item_of: tl.tensor, weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, q: tl.tensor, r: tl.tensor,
-    margin: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr,
-    LIFTED: tl.constexpr, EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
+    tile: tl.tensor,
+    rows: tl.tensor,
+    columns: tl.tensor,
+    scores: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    weights: tl.tensor,
+    excess_weights: tl.tensor,
+    owed: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    margin: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    peak: tl.tensor,
+    RANKS: tl.constexpr,
+    LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr,
+    EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr,
+) -> tl.tensor:
     """Gradient of a tile's similarities from its rows as queries; what each positive's own is owed is added up."""
     begin = tl.load(first_pair + rows, mask=rows < q, other=0)
     count = tl.load(first_pair + rows + 1, mask=rows < q, other=0) - begin
@@ -160,10 +214,19 @@ def slopes_of(
 
 @triton.jit(do_not_specialize=VARYING[:3])
 def listed_similarities(
-    queries: tl.tensor, items: tl.tensor, query_of: tl.tensor, item_of: tl.tensor, scores: tl.tensor,
-    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, ROWS: tl.constexpr, DEPTH: tl.constexpr,
+    queries: tl.tensor,
+    items: tl.tensor,
+    query_of: tl.tensor,
+    item_of: tl.tensor,
+    scores: tl.tensor,
+    pairs: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    d: tl.tensor,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
     PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+) -> None:
     """Dot product of each pair, into scores [2 p]: the diagonal of a tile, so that it is rounded as the tiles are."""
     places = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     there = places < pairs
@@ -179,55 +242,183 @@ def listed_similarities(
 
 @triton.jit(do_not_specialize=VARYING)
 def add_values(
-    queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
-    sums: tl.tensor, excess: tl.tensor, violations: tl.tensor, pairs: tl.tensor, q: tl.tensor, r: tl.tensor,
-    d: tl.tensor, part: tl.tensor, parts: tl.tensor, margin: tl.tensor, scale: tl.tensor, delta: tl.tensor,
-    rho: tl.tensor, after: tl.tensor, start: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
-    EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
-    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+    queries: tl.tensor,
+    items: tl.tensor,
+    scores: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    sums: tl.tensor,
+    excess: tl.tensor,
+    violations: tl.tensor,
+    pairs: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    d: tl.tensor,
+    part: tl.tensor,
+    parts: tl.tensor,
+    margin: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    after: tl.tensor,
+    start: tl.tensor,
+    RANKS: tl.constexpr,
+    LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr,
+    EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr,
+    ONE_SET: tl.constexpr,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
     """Add one tile to the rank sums [p], the excess [q] and the violations [q]."""
-    i, j = tl.program_id(0), tl.program_id(1)
+    i = tl.program_id(0)
+    j = tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
-        rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
+        rows = i * ROWS + tl.arange(0, ROWS)
+        columns = j * ROWS + tl.arange(0, ROWS)
         tile = product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         add_values_of(
-            tile, rows, columns, scores, first_pair, item_of, sums, excess, violations, q, r, margin,
-            scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
-        )  # fmt: skip
+            tile,
+            rows,
+            columns,
+            scores,
+            first_pair,
+            item_of,
+            sums,
+            excess,
+            violations,
+            q,
+            r,
+            margin,
+            scale,
+            delta,
+            rho,
+            after,
+            start,
+            RANKS,
+            LIFTED,
+            EXCESS,
+            EXCLUDE_SELF,
+            AGAINST,
+        )
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
                 add_values_of(
-                    tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, sums, excess, violations, q, r,
-                    margin, scale, delta, rho, after, start, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
-                )  # fmt: skip
+                    tl.trans(tile),
+                    columns,
+                    rows,
+                    scores + pairs,
+                    first_pair,
+                    item_of,
+                    sums,
+                    excess,
+                    violations,
+                    q,
+                    r,
+                    margin,
+                    scale,
+                    delta,
+                    rho,
+                    after,
+                    start,
+                    RANKS,
+                    LIFTED,
+                    EXCESS,
+                    EXCLUDE_SELF,
+                    AGAINST,
+                )
 
 
 @triton.jit(do_not_specialize=VARYING)
 def add_gradients(
-    queries: tl.tensor, items: tl.tensor, scores: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor,
-    weights: tl.tensor, excess_weights: tl.tensor, owed: tl.tensor, query_grad: tl.tensor, item_grad: tl.tensor,
-    pairs: tl.tensor, q: tl.tensor, r: tl.tensor, d: tl.tensor, part: tl.tensor,
-    parts: tl.tensor, margin: tl.tensor, scale: tl.tensor,
-    delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, RANKS: tl.constexpr, LIFTED: tl.constexpr,
-    EXCESS: tl.constexpr, EXCLUDE_SELF: tl.constexpr, AGAINST: tl.constexpr, ONE_SET: tl.constexpr,
-    ROWS: tl.constexpr, DEPTH: tl.constexpr, PRECISION: tl.constexpr,
-) -> None:  # fmt: skip
+    queries: tl.tensor,
+    items: tl.tensor,
+    scores: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    weights: tl.tensor,
+    excess_weights: tl.tensor,
+    owed: tl.tensor,
+    query_grad: tl.tensor,
+    item_grad: tl.tensor,
+    pairs: tl.tensor,
+    q: tl.tensor,
+    r: tl.tensor,
+    d: tl.tensor,
+    part: tl.tensor,
+    parts: tl.tensor,
+    margin: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    peak: tl.tensor,
+    RANKS: tl.constexpr,
+    LIFTED: tl.constexpr,
+    EXCESS: tl.constexpr,
+    EXCLUDE_SELF: tl.constexpr,
+    AGAINST: tl.constexpr,
+    ONE_SET: tl.constexpr,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
     """Add one tile's share to the gradients of its rows and columns; owed [p] is what own similarities still get."""
-    i, j = tl.program_id(0), tl.program_id(1)
+    i = tl.program_id(0)
+    j = tl.program_id(1)
     if ((i + j) % parts == part) and ((not ONE_SET) or j >= i):
-        rows, columns = i * ROWS + tl.arange(0, ROWS), j * ROWS + tl.arange(0, ROWS)
+        rows = i * ROWS + tl.arange(0, ROWS)
+        columns = j * ROWS + tl.arange(0, ROWS)
         tile = product(queries, rows, rows < q, items, columns, columns < r, d, DEPTH, PRECISION)
         gradient = slopes_of(
-            tile, rows, columns, scores, first_pair, item_of, weights, excess_weights, owed, q, r, margin,
-            scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
-        )  # fmt: skip
+            tile,
+            rows,
+            columns,
+            scores,
+            first_pair,
+            item_of,
+            weights,
+            excess_weights,
+            owed,
+            q,
+            r,
+            margin,
+            scale,
+            delta,
+            rho,
+            peak,
+            RANKS,
+            LIFTED,
+            EXCESS,
+            EXCLUDE_SELF,
+            AGAINST,
+        )
         if ONE_SET:  # noqa: SIM102 - one is known when compiling, the other is not
             if j > i:
                 of_columns = slopes_of(
-                    tl.trans(tile), columns, rows, scores + pairs, first_pair, item_of, weights, excess_weights, owed,
-                    q, r, margin, scale, delta, rho, peak, RANKS, LIFTED, EXCESS, EXCLUDE_SELF, AGAINST,
-                )  # fmt: skip
+                    tl.trans(tile),
+                    columns,
+                    rows,
+                    scores + pairs,
+                    first_pair,
+                    item_of,
+                    weights,
+                    excess_weights,
+                    owed,
+                    q,
+                    r,
+                    margin,
+                    scale,
+                    delta,
+                    rho,
+                    peak,
+                    RANKS,
+                    LIFTED,
+                    EXCESS,
+                    EXCLUDE_SELF,
+                    AGAINST,
+                )
                 gradient += tl.trans(of_columns)
         for first in range(0, d, DEPTH):
             depth = first + tl.arange(0, DEPTH)

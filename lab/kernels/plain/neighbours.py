@@ -1,4 +1,4 @@
-"""Contextual similarity: how far the neighbourhoods of two examples agree (004, eq. 1-4 and appendix E)."""
+"""Contextual similarity: the agreement of the neighbourhoods of two examples (004, eq. 1-4 and appendix E)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from lab.kernels.cpu.products import repeats, tie
 from lab.surrogates import Surrogate
 
 MIN_CHUNK_BYTES = 16 << 20
-"""How much the minimum, which is no matrix product, may hold at a time."""
+"""Memory of the minimum at a time; unlike the product it is not a matrix product."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Which steps of the definition are taken, and how (the rows of 004, table 5).
+    """The steps of the definition and their variants (the rows of 004, table 5).
 
-    k: neighbours, the example itself counted first. eps: how much further than the k-th a neighbour may be.
-    theta: stands in for "is at least".
-    minimum: logical and is the minimum instead of the product.
-    intersection: step 2, compare neighbourhoods; off leaves the neighbourhood itself.
-    complement: compare what is outside the neighbourhoods too (M-).
+    k: number of neighbours, counting the example itself.
+    eps: by how much a neighbour may be further away than the k-th, in squared distance.
+    theta: surrogate of the comparison "is at least".
+    minimum: use the minimum for the logical "and", instead of the product.
+    intersection: step 2, compare neighbourhoods; if False, w is the neighbourhood itself.
+    complement: also compare the complements of the neighbourhoods (M-).
     expansion: step 3, average over close reciprocal neighbours and symmetrise.
-    stop_gradient: the sizes of the neighbourhoods carry no gradient.
-    detach_expansion: nor do the sizes of the reciprocal neighbourhoods of step 3.
+    stop_gradient: pass no gradient through the sizes of the neighbourhoods.
+    detach_expansion: pass no gradient through the sizes of the reciprocal neighbourhoods of step 3 either.
     include_self: an example is a neighbour of itself.
     """
 
@@ -43,36 +44,44 @@ class Steps:
 
 
 def squared_distances(rows: Tensor) -> Tensor:
-    """Those of unit rows [n d] to each other, [n n]; equal rows are equally far from everyone."""
+    """Compute the squared distances between unit rows [n d], [n n]; equal rows get exactly equal distances."""
     similarities = rows @ rows.T
     repeated = repeats(rows.detach())
     if repeated is not None:
-        plain = similarities.detach()
-        similarities = similarities + (tie(plain.clone(), repeated) - plain)
+        # Rounding may give equal rows unequal similarities. Correct the values and leave the gradient unchanged.
+        rounded = similarities.detach()
+        similarities = similarities + (tie(rounded.clone(), repeated) - rounded)
     return (2 - 2 * similarities).clamp_min(0)
 
 
 def contextual_similarity(distances: Tensor, steps: Steps) -> Tensor:
-    """w [n n] from squared distances [n n] (004, eq. 2-4). O(n^3) time as matrix products, O(n^2) memory."""
-    near = _neighbours(distances, steps.k, steps)
-    similarity = _agreement(near, steps) if steps.intersection else near
-    return _expanded(similarity, distances, steps) if steps.expansion else similarity
+    """Compute w [n n] from squared distances [n n] (004, eq. 2-4). O(n^3) time as matrix products, O(n^2) memory."""
+    similarity = _neighbours(distances, steps.k, steps)
+    if steps.intersection:
+        similarity = _agreement(similarity, steps)
+    if steps.expansion:
+        similarity = _expanded(similarity, distances, steps)
+    return similarity
 
 
 def _neighbours(distances: Tensor, k: int, steps: Steps) -> Tensor:
-    """Who is at most as far as the k-th nearest, give or take eps (eq. 2)."""
+    """Mark the items that are at most eps further away than the k-th nearest, [n n] (eq. 2)."""
     diagonal = torch.eye(len(distances), dtype=torch.bool, device=distances.device)
-    others = distances if steps.include_self else distances.masked_fill(diagonal, torch.inf)
-    reachable = len(distances) if steps.include_self else len(distances) - 1
-    if not reachable:
+    candidates = distances.detach()
+    count = len(distances)
+    if not steps.include_self:
+        candidates = candidates.masked_fill(diagonal, torch.inf)
+        count -= 1
+    if count == 0:
         return torch.zeros_like(distances)
-    kth = others.detach().kthvalue(min(k, reachable), dim=1, keepdim=True).values
+
+    kth = candidates.kthvalue(min(k, count), dim=1, keepdim=True).values
     near = steps.theta(kth - distances + steps.eps)
     return near if steps.include_self else near.masked_fill(diagonal, 0)
 
 
 def _agreement(near: Tensor, steps: Steps) -> Tensor:
-    """W1: shared neighbours and shared strangers of each pair of neighbours (eq. 3)."""
+    """Compute W1 from the shared neighbours and shared strangers of each pair of neighbours (eq. 3)."""
     shared = _share(near, near, steps)
     if steps.complement:
         shared = (shared + _share(1 - near, 1 - near, steps)) / 2
@@ -80,36 +89,40 @@ def _agreement(near: Tensor, steps: Steps) -> Tensor:
 
 
 def _share(rows: Tensor, others: Tensor, steps: Steps) -> Tensor:
-    """Size of the intersection over the size of the first set; zero where that is empty."""
+    """Divide the size of the intersection by the size of the first set, [n m]; zero if that set is empty."""
     size = rows.sum(1, keepdim=True)
-    return _ratio(_count_both(rows, others, steps.minimum), size.detach() if steps.stop_gradient else size)
+    if steps.stop_gradient:
+        size = size.detach()
+    return _ratio(_count_both(rows, others, steps.minimum), size)
 
 
 def _expanded(similarity: Tensor, distances: Tensor, steps: Steps) -> Tensor:
-    """Mean over the reciprocal k/2 neighbours, symmetrised (eq. 4)."""
+    """Average over the reciprocal k/2 neighbours and symmetrise (eq. 4)."""
     near = _neighbours(distances, max(1, steps.k // 2), steps)
     close = _both(near, near.T, steps.minimum)
     size = close.sum(1, keepdim=True)
-    size = size.detach() if steps.detach_expansion else size
+    if steps.detach_expansion:
+        size = size.detach()
     averaged = _ratio(_count_both(close, similarity.T, steps.minimum), size)
     return (averaged + averaged.T) / 2
 
 
 def _ratio(part: Tensor, whole: Tensor) -> Tensor:
-    """part / whole, and zero where there is no whole."""
+    """Compute part / whole; zero if both are zero."""
     return part / torch.where(whole == 0, 1, whole)
 
 
 def _both(a: Tensor, b: Tensor, minimum: bool) -> Tensor:
+    """Compute the logical "and" elementwise: the minimum or the product."""
     return torch.minimum(a, b) if minimum else a * b
 
 
 def _count_both(a: Tensor, b: Tensor, minimum: bool) -> Tensor:
-    """sum over p of a_ip and b_jp, [n m] from [n r] and [m r]."""
+    """Sum a_ip "and" b_jp over p, [n m] from [n r] and [m r]."""
     if not minimum:
         return a @ b.T
     rows = max(1, MIN_CHUNK_BYTES // (b.numel() * b.element_size()))
-    return torch.cat([checkpoint(_count_minima, some, b, use_reentrant=False) for some in a.split(rows)])
+    return torch.cat([checkpoint(_count_minima, block, b, use_reentrant=False) for block in a.split(rows)])
 
 
 def _count_minima(a: Tensor, b: Tensor) -> Tensor:
@@ -117,9 +130,9 @@ def _count_minima(a: Tensor, b: Tensor) -> Tensor:
 
 
 def corrected(distances: Tensor, positives: Tensor) -> Tensor:
-    """The same distances [n n], whose gradient is clamped by the label: >= 0 for positives, <= 0 for negatives.
+    """Return the same distances [n n] with a gradient clamped by the label: >= 0 for positives, <= 0 for negatives.
 
-    So it may pull positives and push negatives, never the reverse (004, eq. 10).
+    A gradient then pulls only positives and pushes only negatives (004, eq. 10).
     """
     distances = distances.clone()
     if distances.requires_grad:

@@ -42,9 +42,13 @@ class PlainTileLoop:
         against: bool,
         margin: float | None,
     ):
-        self.queries, self.items = queries, queries if items is None else items
-        self.positives, self.step, self.margin = positives, step, margin
-        self.exclude_self, self.against = exclude_self, against
+        self.queries = queries
+        self.items = queries if items is None else items
+        self.positives = positives
+        self.step = step
+        self.margin = margin
+        self.exclude_self = exclude_self
+        self.against = against
         self.repeated, self.share = repeats(self.items), sharing.current()
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,7 +158,8 @@ def _leave_out(
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
     """Dot product of each pair, [p]; `items` None means the queries themselves."""
     items = queries if items is None else items
-    products, chunk = queries.new_empty(len(pairs)), _pairs_a_chunk(queries)
+    products = queries.new_empty(len(pairs))
+    chunk = _pairs_a_chunk(queries)
     for start in range(0, len(pairs), chunk):
         a, b = pairs[start : start + chunk].unbind(1)
         products[start : start + chunk] = (queries[a] * items[b]).sum(1)
@@ -165,7 +170,8 @@ def pair_similarities_backward(
     queries: Tensor, items: Tensor | None, pairs: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor | None]:
     """Gradients of queries and items from the gradient [p] of the pairs' similarities."""
-    same, items = items is None, queries if items is None else items
+    same = items is None
+    items = queries if items is None else items
     query_grad = torch.zeros_like(queries)
     item_grad = query_grad if same else torch.zeros_like(items)
     chunk = _pairs_a_chunk(queries)
@@ -207,7 +213,8 @@ def _groups(ordered: Tensor, exclude_self: bool) -> Iterator[tuple[slice, Tensor
     if not len(ordered):
         return
     _, owner, counts = torch.unique_consecutive(ordered[:, 0], return_inverse=True, return_counts=True)
-    size, start = counts[owner], (counts.cumsum(0) - counts)[owner]
+    size = counts[owner]
+    start = (counts.cumsum(0) - counts)[owner]
     width = max(1, block_bytes(ordered, BLOCK_BYTES) // 4 // (8 * int(counts.max())))
     for first in range(0, len(ordered), width):
         part = slice(first, min(first + width, len(ordered)))

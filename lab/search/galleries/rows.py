@@ -57,7 +57,8 @@ class Rows:
             return self[np.arange(start, stop, step)]
         rows = np.empty((max(0, stop - start), *self.shape[1:]), self.dtype)
         for part, first in zip(self.parts, self._starts, strict=False):
-            low, high = max(start, first), min(stop, first + len(part))
+            low = max(start, first)
+            high = min(stop, first + len(part))
             if low < high:
                 rows[low - start : high - start] = part[low - first : high - first]
         return rows

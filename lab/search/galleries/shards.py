@@ -112,7 +112,8 @@ def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
     Those of a class that the other has not get labels that it does not use: nothing is relevant to them.
     """
     number = {name: label for label, name in enumerate(gallery.about.get("class_names") or [])}
-    names, labels = queries.about.get("class_names") or [], queries.labels[:]
+    names = queries.about.get("class_names") or []
+    labels = queries.labels[:]
     if names and number:
         there = np.array([number.get(name, ABSENT + label) for label, name in enumerate(names)], np.int64)
         labels[labels >= 0] = there[labels[labels >= 0]]

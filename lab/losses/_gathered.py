@@ -67,6 +67,7 @@ class Gathered(nn.Module):
 
         all_rows, all_labels = _gather(embeddings, labels, facts, scale, share)
         if ref_emb is not None:
+            assert ref_labels is not None, "references without labels were refused"
             ref_facts = _exchange_facts(ref_emb, ref_labels, references=True)
             all_references, all_ref_labels = _gather(ref_emb, ref_labels, ref_facts, scale, share)
             kwargs = {**kwargs, "ref_emb": all_references, "ref_labels": all_ref_labels}

@@ -92,15 +92,6 @@ def write_faiss(path, vectors):
     return path / "it.faiss", path / "about.csv"
 
 
-def write_faiss_with_keys(path, vectors):
-    import faiss
-
-    index = faiss.index_factory(6, "IDMap,Flat", faiss.METRIC_INNER_PRODUCT)
-    index.add_with_ids(vectors, np.arange(32)[::-1].copy())
-    faiss.write_index(index, str(path / "it.index"))
-    return path / "it.index", {"key": KEYS, "label": LABELS}
-
-
 WRITERS = [write for name, write in dict(globals()).items() if name.startswith("write_")]
 
 
@@ -114,6 +105,22 @@ def test_a_file_becomes_a_run_like_any_other(tmp_path, vectors, write):
     assert len(set(embedded.labels.tolist())) == 8 and (embedded.labels == np.arange(32) // 4).all()
     assert run.state == "finished" and run.scores()["values"]["r@1"] > 0.5 and not check(run)
     assert lab.runs.open("it", tmp_path / "runs").origin().words == "made elsewhere"
+
+
+def test_the_table_of_an_index_with_ids_is_joined_by_them_and_other_keys_are_refused(tmp_path, vectors):
+    import faiss
+
+    index = faiss.index_factory(6, "IDMap,Flat", faiss.METRIC_INNER_PRODUCT)
+    ids = np.arange(100, 132)[::-1].copy()
+    index.add_with_ids(vectors, ids)
+    faiss.write_index(index, str(tmp_path / "it.index"))
+    of_id = {str(number): LABELS[row] for row, number in enumerate(ids)}
+    table = {"key": sorted(of_id), "label": [of_id[key] for key in sorted(of_id)]}
+    run = imported(tmp_path, tmp_path / "it.index", metadata=table)
+    images = run.dataset()
+    assert [images.class_name(label) for label in run.embeddings().labels] == LABELS
+    with pytest.raises(ValueError, match="'131' is not among those of the table"):
+        imported(tmp_path, tmp_path / "it.index", metadata={"key": KEYS, "label": LABELS}, name="other")
 
 
 @pytest.mark.parametrize("kind", ["frame", "arrow", "tensor", "bfloat16", "lists"])

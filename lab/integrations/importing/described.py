@@ -130,7 +130,7 @@ def sorted_out(
 
 def in_order_of(
     columns: Mapping[str, Sequence[Any]], table: Mapping[str, Sequence[Any]], key: str = ""
-) -> Mapping[str, Sequence[Any]]:
+) -> dict[str, Any]:
     """Return a table whose rows are those of other columns, by their keys, where both have a column of keys.
 
     Args:
@@ -143,10 +143,10 @@ def in_order_of(
     names = (key,) if key else NAMES["key"]
     ours, theirs = (next((name for name in names if name in one), "") for one in (columns, table))
     if not ours or not theirs:
-        return table
+        return dict(table)
     wanted, there = tables.names(columns[ours], "keys"), tables.names(table[theirs], "keys of the table")
     if wanted == there:
-        return table
+        return dict(table)
     row_of: dict[str, int] = {}
     for row, word in enumerate(there):
         if row_of.setdefault(word, row) != row:
@@ -158,7 +158,7 @@ def in_order_of(
             f"`{theirs}`), so the rows cannot be put beside each other; complete the table, or leave its keys out."
         )
     order = [row_of[word] for word in wanted]
-    ordered: dict[str, Sequence[Any]] = {}
+    ordered: dict[str, Any] = {}
     for name, values in table.items():
         values = tables.column(values)  # an array keeps its type, which says how exact its numbers are
         ordered[name] = values[order] if isinstance(values, np.ndarray) else [values[row] for row in order]

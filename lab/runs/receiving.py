@@ -159,7 +159,7 @@ class _Checked(tarfile.TarInfo):
     """An entry of a tar whose head is bounded, and whose numbers are numbers."""
 
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:  # type: ignore[override]  # its parameter hides the module
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         try:
             return super().fromtarfile(archive)
         except ValueError:  # of Python, which reads the numbers of its attributes

@@ -1,4 +1,4 @@
-"""How the paths describe steps and name mixtures."""
+"""The description of step functions and of mixtures that all paths share."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NEVER = 1e30
 
 
 def block_bytes(rows: Tensor, on_cpu: int) -> int:
-    """Size of one block of similarities of these rows."""
+    """Return the size of one block of similarities of these rows, in bytes."""
     return on_cpu if rows.device.type == "cpu" else ON_DEVICE
 
 
 class Shape(NamedTuple):
-    """A step as six numbers, for gaps in similarity.
+    """A step function as six numbers, for gaps in similarity.
 
     sigma(gap scale / log2 e) + start (gap > 0), or rho (gap - delta) + after where the gap exceeds delta; the slope is
     peak sigma' or rho.

@@ -1,4 +1,4 @@
-"""What a training step will need, before it is run, and a refusal of what cannot be had."""
+"""Forecast the memory of a training step before it runs, and refuse a step that does not fit."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ class Forecast:
         return sum(self.parts.values())
 
     def instead(self, **changes: Any) -> Forecast:
-        """The same step, otherwise: `chunk=`, `n=`, ..."""
+        """Return the forecast of the same step with other arguments: `chunk=`, `n=`, ..."""
         return forecast(**{**self.arguments, **changes})
 
     @property
     def caution(self) -> str:
-        """A sentence where the loss's part is a guess, empty where it was measured."""
+        """A sentence that says that the loss's part is a guess; empty if it was measured."""
         guess = self.arguments["peak"].guess
         return "The loss's part is a guess: it, or a wrapper around it, cannot be measured beforehand." if guess else ""
 
@@ -168,7 +168,7 @@ def forecast(
 
 
 def require(needed: Forecast, available: int) -> None:
-    """Refuse a step that cannot fit.
+    """Raise ValueError if a step does not fit into memory.
 
     Raises:
         ValueError: what is needed, what there is, and the chunk or, where none would, the batch that would fit.
@@ -198,7 +198,7 @@ def chunk_that_fits(needed: Forecast, available: int) -> int | None:
 
 
 def _largest(fits: Callable[[int], bool], limit: int) -> int:
-    """The largest number from 1 to `limit` that fits, given that 1 does."""
+    """Return the largest number from 1 to `limit` that fits, if 1 does."""
     low = 1
     high = limit
     while low < high:
@@ -208,7 +208,7 @@ def _largest(fits: Callable[[int], bool], limit: int) -> int:
 
 
 def available_bytes(device: str = "cpu") -> int:
-    """Memory that is free on a device."""
+    """Return the free memory of a device, in bytes."""
     import psutil
     import torch
 
@@ -217,7 +217,7 @@ def available_bytes(device: str = "cpu") -> int:
 
 
 def require_pairs(count: int, device: str) -> None:
-    """Refuse positive pairs that cannot be listed, before the list is made.
+    """Raise ValueError before listing positive pairs that do not fit into memory.
 
     Raises:
         ValueError: how many would fit.
@@ -234,7 +234,7 @@ def require_pairs(count: int, device: str) -> None:
 
 
 def require_whole_matrices(n: int, element_size: int, device: str) -> None:
-    """Refuse [n n] matrices that cannot be had, before the first is tried.
+    """Raise ValueError before allocating [n n] matrices that do not fit into memory.
 
     Raises:
         ValueError: names the batch that would fit.

@@ -1,7 +1,7 @@
-"""Which implementation runs: plain tensors everywhere, compiled tiles on the CPU, Triton kernels on CUDA.
+"""Choose the implementation: plain tensors everywhere, compiled tiles on the CPU, Triton kernels on CUDA.
 
-The choice is made for every call and can be forced with `force` or the environment variable LAB_KERNELS. Small
-batches always take plain tensors, where the others have nothing to gain, and so does float64.
+The choice is made for every call and can be forced with `force` or the environment variable LAB_KERNELS. Small batches,
+for which the others are not faster, and float64 always use plain tensors.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _forced: ContextVar[str | None] = ContextVar("forced", default=None)
 
 
 def path(device: str | torch.device = "cpu") -> str:
-    """The path that a large float32 batch takes on a device: `plain`, `compiled` or `triton`."""
+    """Return the path of a large float32 batch on a device: `plain`, `compiled` or `triton`."""
     kind = torch.device(device).type
     requested = _requested()
     best = BEST.get(kind, "plain")
@@ -74,7 +74,7 @@ def force(name: str | None) -> Iterator[None]:
 
 
 def forced() -> bool:
-    """Whether a path is asked for by `force` or by the environment."""
+    """Whether a path is set by `force` or by the environment."""
     return _requested() is not None
 
 
@@ -96,7 +96,7 @@ def _checked(name: str, source: str = "") -> str:
 
 @cache
 def unavailable(name: str) -> str | None:
-    """Why a path cannot run on this machine, or None."""
+    """Explain why a path cannot run on this machine; None if it can."""
     if name == "compiled":
         return why_not("numba", "lab.kernels.cpu.ranks")
     if name == "triton" and importlib.util.find_spec("triton") and not (torch.cuda.is_available() or _interpreted()):
@@ -146,7 +146,7 @@ def choose(
     against: bool,
     margin: float | None,
 ) -> str:
-    """The path of one call of the rank sums."""
+    """Choose the path of one call of the rank sums."""
     forced = _requested()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
     exact = queries.dtype == torch.float64  # asked first: learning whether numba compiles takes seconds

@@ -1,9 +1,9 @@
-"""Rank sums: how many items stand above each positive, with the Heaviside step replaced by a surrogate.
+"""Rank sums: the number of items above each positive, with the Heaviside step replaced by a surrogate.
 
     sum over items z of step(s(q, z) - s(q, positive))            (000 eq. 4-5; 001 eq. 3-4)
 
-Only positives need ranks, so the cost is one similarity product and r surrogate values a pair, and nothing is kept
-between forward and backward but one sum a pair: backward walks the same tiles again.
+Only positives need ranks, so the cost is one similarity product and r surrogate values per pair. Between forward and
+backward only one sum per pair is kept: backward computes the same tiles again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-    """Soft number of items above each positive, [p].
+    """Count softly the items above each positive, [p].
 
-    For pair (a, b) the sum over items z other than b (and other than row a when `exclude_self`) of
+    For pair (a, b) this is the sum over items z other than b (and other than row a when `exclude_self`) of
     `step(s_az - s_ab)`, s being dot products. Differentiable in queries and items, once.
 
     Args:
@@ -142,7 +142,7 @@ def positive_rank_sums(
 
 
 def pair_similarities(queries: Tensor, items: Tensor, pairs: Tensor) -> Tensor:
-    """Dot product of each pair, [p]; differentiable. Time O(p d), extra memory one tile, [p] and the gradient."""
+    """Compute the dot product of each pair, [p]; differentiable. Time O(p d), memory one tile, [p] and the gradient."""
     check_embeddings(queries, items)
     check_pairs(pairs, len(queries), len(items))
     return _PairSimilarities.apply(queries, _other(queries, items), pairs)
@@ -164,7 +164,7 @@ def _checked_sums(
 
 
 def _other(queries: Tensor, items: Tensor) -> Tensor | None:
-    """None when a batch is ranked among itself: one gradient then serves both sides."""
+    """Return the items, or None if a batch is ranked among itself, so that one gradient is enough."""
     return None if items is queries else items
 
 

@@ -1,4 +1,4 @@
-"""One loss computed by several processes: each walks its part of the tiles, and what was summed is added up.
+"""Compute one loss in several processes: each computes some of the tiles, and the sums of all are added.
 
 All processes run the same program on the same rows, those of everyone. Within `among`, a kernel walks its own part only
 and adds up the sums of all, a number or two a positive pair, so that everything that follows is the same in each
@@ -24,7 +24,7 @@ Place = TypeVar("Place")
 
 
 class Share:
-    """This process's part of what a kernel does.
+    """The part of a kernel's work that this process does.
 
     rank: its number from 0. world: how many processes there are; 1 where nothing is shared.
     split: whether a kernel took a part only, so that gradients are to be averaged. sent: bytes given to collectives.
@@ -37,7 +37,7 @@ class Share:
         self.sent = 0
 
     def places(self, everyone: Iterable[Place]) -> list[Place]:
-        """Every world-th of some pieces of work that are alike."""
+        """Return every world-th of some equal pieces of work."""
         return list(everyone)[self.rank :: self.world]
 
     def rows(self, weights: Tensor) -> slice:
@@ -50,11 +50,11 @@ class Share:
         return slice(start, stop if self.rank + 1 < self.world else len(weights))
 
     def even(self, count: int) -> list[int]:
-        """How many of so many rows each process takes, by rank."""
+        """Return the number of rows of each process, by rank."""
         return [count * (rank + 1) // self.world - count * rank // self.world for rank in range(self.world)]
 
     def sum(self, *parts: Tensor) -> tuple[Tensor, ...]:
-        """Tensors of one type, added up over all processes in one collective; the same in each of them."""
+        """Sum tensors of one type over all processes in one collective."""
         if self.world == 1:
             return parts
         self.split = True
@@ -65,7 +65,7 @@ class Share:
         return tuple(whole.view(part.shape) for whole, part in zip(sums, parts, strict=True))
 
     def join(self, local: Tensor, sizes: Sequence[int]) -> Tensor:
-        """Rows of all processes as one tensor, by rank; `sizes` says how many each has."""
+        """Concatenate the rows of all processes, by rank; `sizes` are their numbers."""
         if self.world == 1:
             return local
         self.split = True
@@ -91,7 +91,7 @@ class Share:
         return part if self.world == 1 else _Summed.apply(part, self)
 
     def largest(self, part: Tensor) -> Tensor:
-        """The largest of all processes' numbers, place by place. No gradient flows through."""
+        """Return the elementwise maximum over all processes, without a gradient."""
         if self.world > 1:
             self.sent += part.nbytes
             dist.all_reduce(part, dist.ReduceOp.MAX)
@@ -125,7 +125,7 @@ _current: ContextVar[Share] = ContextVar("share", default=ALONE)
 
 
 def current() -> Share:
-    """This process's part of the loss that is being computed; all of it outside `among`."""
+    """Return this process's part of the current loss; outside `among` this is the whole loss."""
     return _current.get()
 
 

@@ -149,7 +149,7 @@ class Space:
         return products
 
     def list_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-        """Scores, float32 [q c], of prepared queries [q d], each with its own prepared items [q c d]."""
+        """Compute scores, float32 [q c], of prepared queries [q d], each with its own prepared items [q c d]."""
         products = torch.einsum("qd,qcd->qc", queries.double(), items.double())
         close = self._close(products, queries[:, -1:], items[:, :, -2])
         if close is not None:
@@ -212,12 +212,12 @@ def _tensor(rows: np.ndarray, device: torch.device) -> torch.Tensor:
 
 
 def wide(rows: np.ndarray) -> np.ndarray:
-    """Rows in float32 at least: what is computed of half-precision numbers has no room in them."""
+    """Convert rows to at least float32, because half precision cannot hold the results."""
     return rows.astype(np.promote_types(rows.dtype, np.float32), copy=False)
 
 
 def unit_rows(rows: np.ndarray, what: str) -> np.ndarray:
-    """Rows [n d] scaled to length 1, float32 or float64; the same array when they already are.
+    """Scale rows [n d] to length 1, float32 or float64; return the same array if they already have it.
 
     Raises:
         ValueError: a row is zero.
@@ -265,14 +265,14 @@ def _positions_of(codes: torch.Tensor, ties: Ties) -> torch.Tensor:
 
 
 def pack(scores: torch.Tensor, positions: torch.Tensor, ties: Ties = "gallery") -> torch.Tensor:
-    """Keys, int64, of float32 scores and gallery positions (broadcast against each other)."""
+    """Compute keys, int64, from float32 scores and gallery positions (broadcast against each other)."""
     bits = (scores + 0.0).view(torch.int32)  # + 0.0 turns -0 into 0
     ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(torch.int64)
     return (ordered << 32) + tie_codes(positions, ties)
 
 
 def unpack(keys: torch.Tensor, ties: Ties = "gallery") -> tuple[torch.Tensor, torch.Tensor]:
-    """Float32 scores and int64 positions behind keys; NaN and -1 for `NOTHING`."""
+    """Return the float32 scores and int64 positions of keys; NaN and -1 for `NOTHING`."""
     ordered = (keys >> 32).to(torch.int32)
     scores = torch.where(ordered < 0, ordered ^ 0x7FFFFFFF, ordered).view(torch.float32)
     there = keys != NOTHING
@@ -280,13 +280,13 @@ def unpack(keys: torch.Tensor, ties: Ties = "gallery") -> tuple[torch.Tensor, to
 
 
 def best(keys: torch.Tensor, k: int) -> torch.Tensor:
-    """The k greatest keys of each row, descending; filled up with `NOTHING` where the row is shorter."""
+    """Return the k largest keys of each row, descending, padded with `NOTHING` if the row is shorter."""
     largest = keys.topk(min(k, keys.shape[1]), dim=1).values
     return torch.nn.functional.pad(largest, (0, k - largest.shape[1]), value=NOTHING)
 
 
 def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
-    """How many of each row's keys [a b] lie above each of its thresholds [a t] -> int64 [a t].
+    """Count how many of each row's keys [a b] are above each of its thresholds [a t], int64 [a t].
 
     Thresholds ascend within a row. Time O(a b log t).
     """

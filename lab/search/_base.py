@@ -1,4 +1,4 @@
-"""What every index shares: checks at the edge, the measure of nearness, the device."""
+"""Base class of all indexes: it validates the input, and holds the gallery, the similarity and the device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lab.kernels.sort_keys import Space
 from lab.search._ranking import Task, task_of
 
 Nearest = tuple[torch.Tensor, torch.Tensor]
-"""Dot products [q k], descending (NaN where there is none), and gallery positions [q k] (-1)."""
+"""Dot products [q k], descending, and gallery positions [q k]; NaN and -1 if fewer than k items were compared."""
 
 
 def nearest_rows(space: Space, queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
@@ -33,18 +33,22 @@ def nearest_rows(space: Space, queries: torch.Tensor, items: torch.Tensor, posit
 
 
 def join(nearest: list[Nearest], k: int) -> Nearest:
-    """The k nearest of several partial results for the same queries."""
+    """Merge partial results for the same queries, and keep the k nearest."""
     if len(nearest) == 1:
         return nearest[0]
-    products, positions = (torch.cat(parts, dim=1) for parts in zip(*nearest, strict=True))
+    products = torch.cat([products for products, _ in nearest], dim=1)
+    positions = torch.cat([positions for _, positions in nearest], dim=1)
     return _descending(products.nan_to_num(nan=-torch.inf), positions, k)
 
 
 def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+    """Sort products [q b] in descending order, equal ones by position, and keep k columns."""
     best, place = products.topk(min(k, products.shape[1]), dim=1)
     positions = positions.gather(1, place)
+
+    # topk returns equal products in any order: sort the rows that have some by position, then stably by product.
     tied = (best[:, 1:] == best[:, :-1]).any(1).nonzero()[:, 0]
-    if len(tied):  # topk leaves ties in any order
+    if len(tied):
         by_position, order = positions[tied].sort(dim=1)
         best[tied], place = best[tied].gather(1, order).sort(dim=1, descending=True, stable=True)
         positions[tied] = by_position.gather(1, place)
@@ -56,18 +60,18 @@ def _descending(products: torch.Tensor, positions: torch.Tensor, k: int) -> Near
 
 
 class Index(HasKnobs):
-    """Base of every index: `build` it from a gallery, then `rank` queries or look up `neighbours` of single vectors.
+    """Base class of all indexes: `build` one from a gallery, then `rank` queries or find `neighbours` of vectors.
 
-    `add` puts more items behind the gallery, `save` writes gallery, knobs and what was learnt into one file, and
-    `lab.search.open(path)` is that index again.
+    `add` appends items to the gallery, `save` writes the gallery, the knobs and the learnt arrays to one file, and
+    `lab.search.open(path)` restores the index.
 
-    learnt: what an index was given or found besides its gallery, and keeps when items are added or it is opened.
-    names, about: what `save` was told of the items and of the whole, once it is opened; else empty.
+    learnt: arrays that an index needs besides its gallery (centroids, anchors); they stay when items are added.
+    names, about: the names of the items and the description that were passed to `save`; empty for a new index.
     takes_anchors: whether `build` takes class anchors.
     """
 
     takes_anchors: ClassVar[bool] = False
-    device: Any = argument("Where it searches: cpu, cuda, cuda:1, or auto, a GPU when there is one.", default="auto")
+    device: Any = argument("Device: cpu, cuda, cuda:1, or auto (a GPU if there is one).", default="auto")
     k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
     similarity: Literal["cosine", "euclidean"] = knob(
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
@@ -87,7 +91,7 @@ class Index(HasKnobs):
         self.about: Mapping[str, Any] = {}
 
     def build(self, gallery: Any, labels: Any = None, *, anchors: np.ndarray | None = None) -> Self:
-        """Index a gallery of g items; returns the index itself.
+        """Index a gallery of g items, and return the index itself.
 
         Args:
             gallery: an `EmbeddingSet`, in memory, memory-mapped or in shards (`lab.search.galleries`); or vectors
@@ -101,17 +105,20 @@ class Index(HasKnobs):
         gallery = _set_of(gallery, labels)
         if anchors is not None and not self.takes_anchors:
             raise ValueError(f"{type(self).__name__} takes no anchors; two_stage does.")
-        self._build(gallery, **({} if anchors is None else {"anchors": anchors}))
+        arguments = {}
+        if anchors is not None:
+            arguments["anchors"] = anchors
+        self._build(gallery, **arguments)
         return self
 
     def _build(self, gallery: EmbeddingSet) -> None:
-        """`build`, of what is an `EmbeddingSet`."""
+        """Index an `EmbeddingSet`; an index that takes anchors has them as its second parameter."""
         check_set(gallery, "gallery")
         self.space = Space.of(gallery.vectors, self.knobs.similarity, self.device)
         self._hold(gallery)
 
     def add(self, more: Any, labels: Any = None) -> Self:
-        """Put items behind those of the gallery, a set or vectors and labels; returns the index itself.
+        """Append items to the gallery, a set or vectors and labels, and return the index itself.
 
         What was learnt from the first gallery (k-means centroids, class anchors) stays as it is. The gallery is copied,
         so add many items at once. Their numbers (`items`) go on behind the greatest of the gallery, unless they are a
@@ -128,18 +135,21 @@ class Index(HasKnobs):
         self._check_vectors(more.vectors, "added")
         check_set(more, "added set")
         vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
-        labels, items = (np.concatenate(pair) for pair in ((before.labels, more.labels), (before.items, more.items)))
-        description = self.names, self.about
+        labels = np.concatenate([before.labels, more.labels])
+        items = np.concatenate([before.items, more.items])
+        names = self.names
+        about = self.about
         self._again(EmbeddingSet(vectors, labels, items))
-        self.names, self.about = description
+        self.names = names  # indexing another gallery forgets the names
+        self.about = about
         return self
 
     def save(self, path: str | Path, names: Sequence[str] = (), about: Mapping[str, Any] | None = None) -> Path:
-        """Write the index to one safetensors file, with checksums; an old file of that name is replaced.
+        """Write the index to one safetensors file with checksums; an existing file is replaced.
 
         Args:
-            names: of the items, in the gallery's order, for `lab query --index` to show; by default those it has.
-            about: what else is to be known of it, as JSON.
+            names: names of the items in the gallery's order, shown by `lab query --index`; by default its own names.
+            about: a description of the index, stored as JSON.
 
         Raises:
             ValueError: no gallery yet, or more names than items. OSError: the disk is full or the folder cannot be
@@ -153,7 +163,7 @@ class Index(HasKnobs):
         gallery = self._built()
         names = names if len(names) else self.names
         about = dict(self.about if about is None else about)
-        if len(names) > len(gallery):  # fewer are well: items may have been added since
+        if len(names) > len(gallery):  # fewer are allowed: items may have been added since
             raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
         kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
         if len(names):
@@ -164,14 +174,14 @@ class Index(HasKnobs):
         return Path(path)
 
     def restored(self, gallery: EmbeddingSet, learnt: Mapping[str, np.ndarray]) -> Self:
-        """The index as it was saved: another gallery, and what was learnt before; returns the index itself."""
+        """Restore a saved index from its gallery and its learnt arrays, and return the index itself."""
         check_set(gallery, "gallery")
         self.learnt = dict(learnt)
         self._again(gallery)
         return self
 
     def _again(self, gallery: EmbeddingSet) -> None:
-        """Index another gallery with what was learnt before."""
+        """Index another gallery with the arrays that were learnt before."""
         self._build(gallery)
 
     def rank(
@@ -184,13 +194,13 @@ class Index(HasKnobs):
     ) -> Ranking:
         """Rank the gallery for each query.
 
-        A gallery item without a class is listed among the neighbours, but left out of the ranks of the others, unless
-        it is a distractor. A query without a class is asked, and nothing is relevant to it.
+        A gallery item without a class can be a neighbour, but does not count in the ranks of other items, unless
+        `distractors` is set. A query without a class has neighbours but no relevant items.
 
         Args:
             query: q embeddings of the gallery's dimension, a set, or vectors, which have no class.
-            same_source: whether queries and gallery are images of one set; each query is then found in the gallery by
-                its `items` number and removed from its own ranking.
+            same_source: queries and gallery are images of one set; each query is looked up in the gallery by its
+                `items` number and removed from its own ranking.
             relevant: judged relevance; by default an item is relevant to a query when their labels are equal.
             progress: called with (done, total).
             distractors: count gallery items without a class as wrong answers.
@@ -211,15 +221,15 @@ class Index(HasKnobs):
         raise NotImplementedError
 
     def neighbours(self, vectors: Any, k: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest items of each vector, best first (k defaults to the knob).
+        """Find the k nearest items of each vector, best first (k defaults to the knob).
 
         Args:
-            vectors: float [q d], or [d] for a single one, of any image, in the gallery or not.
+            vectors: float [q d], or [d] for a single vector, of images in the gallery or others.
 
         Returns:
-            scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 where the index found fewer. Made for
-            quick answers: items whose scores are equal but for float32 rounding may stand in another order than in
-            `rank`, and another of them may be cut off.
+            scores float32 [q k] and gallery positions int64 [q k]; NaN and -1 if the index found fewer. The search is
+            optimised for speed: items whose scores differ only by float32 rounding may have another order than in
+            `rank`, and others of them may be among the first k.
 
         Raises:
             ValueError: no gallery yet, another dimension, NaN or infinity, or k < 1.
@@ -232,20 +242,20 @@ class Index(HasKnobs):
         return self.space.shown(scores), positions
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """`neighbours` of what is checked: dot products and gallery positions [q k]."""
+        """Find the neighbours of validated vectors: dot products and gallery positions, [q k]."""
         raise NotImplementedError
 
     def _hold(self, gallery: EmbeddingSet) -> None:
-        """From now on this is the gallery; what was said of another one is forgotten."""
+        """Set the gallery, and forget the names and the description of an earlier one."""
         self.gallery = gallery
         self.names = ()
         self.about = {}
 
     def _built(self) -> EmbeddingSet:
-        """The gallery.
+        """Return the gallery.
 
         Raises:
-            ValueError: there is none yet.
+            ValueError: the index has not been built yet.
         """
         if self.gallery is None:
             raise ValueError(f"{type(self).__name__} has no gallery yet: call build(gallery) first.")
@@ -271,7 +281,7 @@ def _set_of(vectors: Any, labels: Any = None) -> Any:
 
 
 def check_set(images: EmbeddingSet, what: str) -> None:
-    """Refuse an embedding set that no search can use.
+    """Validate an embedding set; `what` names it in messages.
 
     Raises:
         ValueError: empty, arrays of different lengths, wrong types or dimensions, NaN or infinity.
@@ -292,10 +302,10 @@ def check_set(images: EmbeddingSet, what: str) -> None:
 
 
 def check_anchors(anchors: np.ndarray, gallery: EmbeddingSet) -> np.ndarray:
-    """Class anchors [c d] as an array.
+    """Validate class anchors [c d] and return them as an array.
 
     Raises:
-        ValueError: as `check_vectors`, or they are not of the gallery's dimension.
+        ValueError: as `check_vectors`, or their width is not that of the gallery.
     """
     anchors = np.asarray(anchors)
     width = gallery.vectors.shape[1]
@@ -308,7 +318,7 @@ def check_anchors(anchors: np.ndarray, gallery: EmbeddingSet) -> np.ndarray:
 
 
 def check_vectors(vectors: np.ndarray, what: str) -> None:
-    """Refuse vectors that are not a finite, non-empty float matrix.
+    """Raise ValueError unless vectors are a finite, non-empty float matrix.
 
     Raises:
         ValueError: names what is wrong and the first bad row.

@@ -1,7 +1,7 @@
-"""How a ranking is built: walk blocks of similarities, keep the first k, count what lies above each positive.
+"""Build a ranking from blocks of similarities: keep the first k items, and count the items above each positive.
 
-Ranks come from counting, so nothing is ever fully sorted and no [q g] matrix exists: memory is one tile, the k best
-and one counter for each positive.
+Ranks are counted, so no list is fully sorted and there is no [q g] matrix: memory is one tile, the k best items and one
+counter for each positive.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ ITEM_ROWS = 4096
 
 
 COLUMN = 1_000_000
-"""Labels or item numbers of the gallery that are looked at at once."""
+"""Number of labels or item numbers of the gallery that are read at once."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Who is asked for what.
+    """The queries, the gallery and the relevant items of one search.
 
-    self_index: int64 [q], own gallery position or -1.
-    offsets, items, grades: each query's relevant gallery positions (self left out), as in `Relevance`; grades None
-        when relevance is equality of labels.
-    left_out: how many gallery items have no class and count nowhere, neither for a query nor against it.
+    self_index: int64 [q], gallery position of each query itself, or -1.
+    offsets, items, grades: the relevant gallery positions of each query (without itself), as in `Relevance`; grades is
+        None if relevance is equality of labels.
+    left_out: number of gallery items without a class, which are ignored in ranks.
     """
 
     query_labels: np.ndarray
@@ -47,7 +47,7 @@ class Task:
     left_out: int = 0
 
     def counts(self, columns: np.ndarray) -> np.ndarray:
-        """bool [b]: which gallery positions [b] count in the ranks of other items."""
+        """bool [b]: whether the items at gallery positions [b] count in the ranks of other items."""
         if not self.left_out:
             return np.ones(len(columns), bool)
         return labelled(self.gallery_labels[columns])
@@ -59,8 +59,8 @@ class Task:
         return replace(self, offsets=np.zeros_like(self.offsets), items=nothing, grades=grades)
 
     def among(self, places: np.ndarray) -> Task:
-        """Return the task on a part of the gallery: int64 [h], ascending, which holds every relevant item."""
-        place = np.full(len(self.gallery_labels) + 1, -1)  # the last one is that of -1, an absent query
+        """Return the task for a part of the gallery, int64 [h], ascending, which must hold every relevant item."""
+        place = np.full(len(self.gallery_labels) + 1, -1)  # the last entry serves -1, a query outside the gallery
         place[places] = np.arange(len(places))
         labels = self.gallery_labels[places]
         own = place[self.self_index]
@@ -68,7 +68,7 @@ class Task:
 
     @property
     def queries_of_items(self) -> np.ndarray:
-        """int64 [p], the query that owns each relevant item."""
+        """int64 [p]: the query of each relevant item."""
         return np.repeat(np.arange(len(self.query_labels)), np.diff(self.offsets))
 
 
@@ -79,14 +79,14 @@ def task_of(
     relevant: Relevance | None,
     distractors: bool = False,
 ) -> Task:
-    """Find each query in the gallery and list its relevant items.
+    """Look up each query in the gallery and list its relevant items.
 
     Args:
-        distractors: whether gallery items without a class count as wrong answers. Otherwise they count nowhere, unless
-            relevance is judged: then the judgements alone say what counts.
+        distractors: gallery items without a class count as wrong answers. Otherwise they are ignored, unless relevance
+            is judged: then only the judgements decide.
 
     Raises:
-        ValueError: one image twice in the gallery of a same-source search, or judgements that do not fit.
+        ValueError: an image is twice in the gallery of a same-source search, or the judgements do not fit.
     """
     query_labels = np.asarray(query.labels, np.int64)
     gallery_labels = gallery.labels
@@ -103,16 +103,18 @@ def task_of(
 
 
 def _without_class(column: np.ndarray) -> int:
-    """How many labels of a column [g], read a few at a time, name no class."""
-    starts = range(0, len(column), COLUMN)
-    return sum(int((~labelled(column[start : start + COLUMN])).sum()) for start in starts)
+    """Count the labels of a column [g] that name no class; the column is read in parts."""
+    count = 0
+    for start in range(0, len(column), COLUMN):
+        count += int((~labelled(column[start : start + COLUMN])).sum())
+    return count
 
 
 def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
-    """int64 [q], gallery position of each query by its `items` number; -1 where the gallery lacks it.
+    """int64 [q]: gallery position of each query by its `items` number; -1 if the gallery does not hold it.
 
     Raises:
-        ValueError: the item of a query stands twice in the gallery.
+        ValueError: the item number of a query is twice in the gallery.
     """
     numbers = gallery.items if isinstance(gallery, Gallery) else np.asarray(gallery.items)
     places = among(numbers, np.unique(query.items))
@@ -133,7 +135,7 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
 
 
 def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets [q+1] and positions [p] of the gallery items that share each query's label, self left out."""
+    """Return offsets [q+1] and positions [p] of the gallery items that share each query's label, without itself."""
     places = among(gallery, np.unique(queries[labelled(queries)]))
     labels = np.asarray(gallery[places])
     order = np.argsort(labels, kind="stable")
@@ -148,7 +150,7 @@ def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray)
 
 
 def among(column: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """int64 [n], ascending places in a column [g], read a few at a time, of some numbers, ascending."""
+    """Find where a column [g] holds one of some ascending numbers: int64 [n], ascending. It is read in parts."""
     places = [np.empty(0, np.int64)]
     for start in range(0, len(column) if len(numbers) else 0, COLUMN):
         part = np.asarray(column[start : start + COLUMN])
@@ -158,18 +160,21 @@ def among(column: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def _without_self(items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray) -> Any:
+    """Remove each query from its own relevant items; return offsets, items and the other columns."""
     other = items != np.repeat(self_index, np.diff(offsets))
     kept = np.concatenate([[0], np.cumsum(other)])
     return (kept[offsets], items[other], *(array[other] for array in more))
 
 
 def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Check judgements and leave self out of them.
+    """Validate judgements, and remove each query from its own relevant items.
 
     Raises:
-        ValueError: offsets or positions that do not fit q queries and g items, or an item that is judged twice.
+        ValueError: offsets or positions do not fit q queries and g items, or an item is judged twice.
     """
-    offsets, items, grades = (np.asarray(a) for a in (relevant.offsets, relevant.items, relevant.grades))
+    offsets = np.asarray(relevant.offsets)
+    items = np.asarray(relevant.items)
+    grades = np.asarray(relevant.grades)
     if len(offsets) != queries + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
         raise ValueError(
             f"The judgements' offsets must be {queries + 1} numbers rising from 0 to {len(items)}, one query after the "
@@ -188,9 +193,9 @@ def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarr
 
 
 class Ranker:
-    """Collects what blocks of keys say about every query: the k best, and a count above each relevant item.
+    """Collects from blocks of keys the k best items of every query, and the number of items above each relevant one.
 
-    Feed it blocks that together cover, once, everything each query is compared with; then `finish`.
+    Call `add` with blocks that together hold every compared pair exactly once, then call `finish`.
     """
 
     def __init__(
@@ -203,8 +208,13 @@ class Ranker:
         reached: np.ndarray | None = None,
         ties: Ties = "gallery",
     ):
-        """`queries` are rows that `space` prepared; `fetch` returns its rows of gallery positions; `reached` bool [p]
-        says which relevant items the search compares at all (None: all)."""
+        """Prepare the keys of all relevant items.
+
+        Args:
+            queries: rows prepared by `space`.
+            fetch: a function that returns the rows of `space` at gallery positions.
+            reached: bool [p], the relevant items that the search compares; None means all.
+        """
         self.task = task
         self.space = space
         self.queries = queries
@@ -219,7 +229,7 @@ class Ranker:
             part = slice(start, start + ITEM_ROWS)
             scores = space.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
             keys[part] = sort_keys.pack(scores, self._to(items[part]), ties).cpu().numpy()
-        # Within each query by key, ascending: the layout that counting wants; the unreached go last.
+        # Counting needs the keys of each query in ascending order; relevant items that are not reached go last.
         keys[~self.reached] = sort_keys.ABOVE_ALL
         self.order = np.lexsort((keys, owners))
         self.keys = keys[self.order]
@@ -230,30 +240,39 @@ class Ranker:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.queries.device)
 
     def add(self, rows: np.ndarray, columns: np.ndarray, items: torch.Tensor | None = None) -> None:
-        """Compare queries `rows` [a] with gallery positions `columns` [b], ascending; `items`: if fetched already."""
+        """Compare queries `rows` [a] with gallery positions `columns` [b], ascending; `items`: rows fetched before."""
         positions = self._to(columns)
-        items = self.fetch(positions) if items is None else items
+        if items is None:
+            items = self.fetch(positions)
         scores = self.space.block_scores(self.queries[self._to(rows)], items)
         keys = sort_keys.pack(scores, positions, self.ties)
+
+        # A query that is in the gallery is not in its own list.
         row, column, _ = _find(columns, self.task.self_index[rows][:, None])
         keys[self._to(row), self._to(column)] = sort_keys.NOTHING
+
+        # A product of another shape may round a pair differently, so give each relevant item the key of its threshold.
         owned, thresholds = self._thresholds(rows)
-        # A product of another shape may round a pair differently; each relevant item must meet its own key.
         places = sort_keys.unpack(thresholds, self.ties)[1].cpu().numpy()
         places[(thresholds == sort_keys.ABOVE_ALL).cpu().numpy()] = -1
-        row, column, which = _find(columns, places)
-        keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(which)]
+        row, column, number = _find(columns, places)
+        keys[self._to(row), self._to(column)] = thresholds[self._to(row), self._to(number)]
+
+        # Count the items above each relevant one, without the items that are ignored.
         if thresholds.shape[1]:
-            counting = keys
+            counted_keys = keys
             if self.task.left_out:
-                counting = keys.masked_fill(~self._to(self.task.counts(columns)), sort_keys.NOTHING)
-            counted = sort_keys.count_above(counting, thresholds).cpu().numpy()
-            self.above[owned[owned >= 0]] += counted[owned >= 0]
-        mine = self._to(rows)
-        self.best[mine] = sort_keys.best(torch.cat([self.best[mine], sort_keys.best(keys, self.k)], dim=1), self.k)
+                counted_keys = keys.masked_fill(~self._to(self.task.counts(columns)), sort_keys.NOTHING)
+            above = sort_keys.count_above(counted_keys, thresholds).cpu().numpy()
+            self.above[owned[owned >= 0]] += above[owned >= 0]
+
+        # Merge the best of this block with the best so far.
+        query_rows = self._to(rows)
+        candidates = torch.cat([self.best[query_rows], sort_keys.best(keys, self.k)], dim=1)
+        self.best[query_rows] = sort_keys.best(candidates, self.k)
 
     def _thresholds(self, rows: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
-        """Where each row's relevant items lie [a t] (-1 is padding) and their keys [a t], ascending."""
+        """Return the numbers of each row's relevant items, [a t] (-1 is padding), and their keys [a t], ascending."""
         first = self.task.offsets[rows]
         last = self.task.offsets[rows + 1]
         width = int((last - first).max(initial=0))
@@ -281,11 +300,12 @@ def assemble(
     comparisons: np.ndarray,
     ties: Ties,
 ) -> Ranking:
-    """Put counts into a ranking.
+    """Build a ranking from counts.
 
     Args:
-        order: int64 [p], the relevant items of each query by ascending key, as places in `task.items`.
-        keys: int64 [p], their keys in that order (`ABOVE_ALL` where not reached); above: int64 [p], items above each.
+        order: int64 [p], the relevant items of each query by ascending key, as indices into `task.items`.
+        keys: int64 [p], their keys in that order (`ABOVE_ALL` if not reached).
+        above: int64 [p], number of items above each.
         best: int64 [q k], keys of the first neighbours, descending.
     """
     lost = keys == sort_keys.ABOVE_ALL
@@ -293,7 +313,7 @@ def assemble(
     owner = task.queries_of_items
     if lost.any():
         by_rank = np.lexsort((ranks, owner))
-    else:  # ascending keys are falling ranks: turn each query's stretch over
+    else:  # ascending keys are descending ranks: reverse the items of each query
         by_rank = (task.offsets[:-1] + task.offsets[1:] - 1)[owner] - np.arange(len(owner))
     scores, positions = (column.cpu().numpy() for column in sort_keys.unpack(best, ties))
     shown = space.shown(scores)
@@ -310,7 +330,7 @@ def _ranking(
     retrieved: np.ndarray,
     comparisons: np.ndarray,
 ) -> Ranking:
-    """Of the relevant items in an `order` [p] with their `ranks`, and of neighbours [q k] with their scores."""
+    """Build a ranking from relevant items in an `order` [p] with their `ranks`, and neighbours [q k] with scores."""
     return Ranking(
         neighbours=positions,
         scores=scores,
@@ -328,14 +348,14 @@ def _ranking(
 
 
 def _find(columns: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the gallery positions [a t] that are among `columns` (ascending): their rows, places there, and [., t]."""
+    """Find which gallery positions [a t] are among ascending `columns`: their rows, their index there, and column t."""
     place = np.minimum(np.searchsorted(columns, positions), len(columns) - 1)
-    row, which = np.nonzero(columns[place] == positions)
-    return row, place[row, which], which
+    row, number = np.nonzero(columns[place] == positions)
+    return row, place[row, number], number
 
 
 def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, np.ndarray]]:
-    """The pairs of row and column numbers whose blocks make up rows x columns."""
+    """Yield the row and column numbers of the blocks that cover rows x columns."""
     for top in range(0, len(rows), QUERY_ROWS):
         for left in range(0, len(columns), ITEM_ROWS):
             yield rows[top : top + QUERY_ROWS], columns[left : left + ITEM_ROWS]
@@ -360,11 +380,12 @@ def rank_all(
 def rank_counted(
     task: Task, space: Space, rank: Callable[[Task, Space, np.ndarray], Ranking], nearest: Callable[[Task], Ranking]
 ) -> Ranking:
-    """Return neighbours from the whole gallery, and ranks from the items that count.
+    """Return neighbours from the whole gallery, and ranks from the items that are not ignored.
 
     Args:
-        rank: ranks a space that holds a part of the items, of which it gets the gallery positions: they decide the
-            order of equal scores. nearest: ranks all of them.
+        rank: ranks a space that holds a part of the items; it also gets their gallery positions, which decide the order
+            of equal scores.
+        nearest: ranks all items.
     """
     places = np.flatnonzero(task.counts(np.arange(len(space.items))))
     items = space.items[torch.from_numpy(places).to(space.items.device)]
@@ -381,7 +402,7 @@ def rank_counted(
 def from_lists(
     task: Task, space: Space, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int
 ) -> Ranking:
-    """A ranking from the ordered lists [q l] of a truncated search (-1 where a list is shorter)."""
+    """Build a ranking from the ordered lists [q l] of a truncated search (-1 if a list is shorter)."""
     counted = _drop_self(scores, _only_counted(task, positions), task.self_index)[1]
     ranks = _ranks_in_lists(task, counted)
     scores, positions = _drop_self(scores, positions, task.self_index)
@@ -393,6 +414,7 @@ def from_lists(
 
 
 def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Remove each query from its own list; the list then ends with -1."""
     scores = scores[:, : positions.shape[1]]
     is_self = (positions == self_index[:, None]) & (positions >= 0)
     order = np.argsort(is_self, axis=1, kind="stable")  # others keep their order, self goes last
@@ -403,7 +425,7 @@ def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray
 
 
 def _only_counted(task: Task, positions: np.ndarray) -> np.ndarray:
-    """The lists [q l] without the items that count nowhere, as long as a search of the other items alone makes them."""
+    """Remove ignored items from the lists [q l], and shorten them to the length of a search without these items."""
     if not task.left_out:
         return positions
     counts = (positions >= 0) & task.counts(positions)
@@ -413,7 +435,7 @@ def _only_counted(task: Task, positions: np.ndarray) -> np.ndarray:
 
 
 def _ranks_in_lists(task: Task, positions: np.ndarray) -> np.ndarray:
-    """int64 [p]: place of each relevant item in its query's list, 1-based, or `UNRANKED`."""
+    """int64 [p]: 1-based rank of each relevant item in its query's list, or `UNRANKED`."""
     size = len(task.gallery_labels)
     query, place = np.nonzero(positions >= 0)
     listed = query * size + positions[query, place]

@@ -1,4 +1,4 @@
-"""Two-stage search by class anchors (003, section 3): find the nearest anchors, then search only their items."""
+"""Two-stage search by class anchors (003, section 3): find the nearest anchors, then compare only their items."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from lab.search._ranking import Task
 
 
 class TwoStage(Index):
-    """An inverted file whose coarse centroids are the learnt class anchors, one inverted list each.
+    """An inverted file whose coarse centroids are the learnt class anchors, with one inverted list each.
 
-    Every gallery item stands in the list of one anchor. A query visits the lists of its nearest anchors only, so its
-    ranking is cut short: positives in other lists are `UNRANKED`, and average precision depends on whether it is
+    Every gallery item is in the list of one anchor. A query is compared only with the lists of its nearest anchors, so
+    its ranking is truncated: positives in other lists are `UNRANKED`, and average precision depends on whether it is
     divided by all positives or by those retrieved (the knob `denominator` of the mAP metric). CAM compares by Euclidean
-    distance; by cosine, anchors count by their direction alone. Queries are grouped by anchor, so that every list is
-    one product. Time O(q c d + q v (g / c) d) for c anchors of which v are probed.
+    distance; with cosine similarity only the directions of the anchors matter. Queries are grouped by anchor, so that
+    each list needs one matrix product. Time O(q c d + q v (g / c) d) for c anchors, v of them probed.
 
     Example (`gallery` is that of `lab.search`):
-        >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # those of a model trained with class_anchor_margin
+        >>> anchors = np.array([[1, 0], [0, 1]], np.float32)  # of a model trained with class_anchor_margin
         >>> index = lab.search.create("two_stage", k=2).build(gallery, anchors=anchors)
         >>> index.neighbours(np.array([[0.6, 0.8]], np.float32))[1]  # image 1 is in the other list
         array([[ 2, -1]])
@@ -65,9 +65,12 @@ class TwoStage(Index):
         on_cpu = items.device.type == "cpu"
         self.positions = torch.from_numpy(order).to(items.device)
         self.bounds = np.searchsorted(list_of[order], np.arange(len(anchors) + 1))
-        # Each list's rows lie side by side, so that one query reads them in one sweep, and in numpy's memory, for which
-        # it asks for huge pages: a list of 500 rows is then read in three quarters of the time.
-        self.list_items = torch.from_numpy(items.numpy()[order]) if on_cpu else items[self.positions]
+        # The rows of each list are contiguous, so a query reads them in one pass. On the CPU numpy allocates them,
+        # because numpy requests huge pages: reading a list of 500 rows then takes three quarters of the time.
+        if on_cpu:
+            self.list_items = torch.from_numpy(items.numpy()[order])
+        else:
+            self.list_items = items[self.positions]
         self.row_of = torch.empty_like(self.positions)
         self.row_of[self.positions] = torch.arange(len(order), device=items.device)
         self.space = replace(self.space, items=self.list_items)
@@ -77,10 +80,10 @@ class TwoStage(Index):
         self.build(gallery, **self.learnt)
 
     def with_probes(self, probes: int) -> TwoStage:
-        """The same lists, with another number of them probed by each query; nothing is copied.
+        """Return the same index with another number of probed lists per query; nothing is copied.
 
         Raises:
-            ValueError: fewer than one, or more than there are anchors.
+            ValueError: the number is below one or above the number of anchors.
         """
         other = copy.copy(self)
         other.knobs = self.Knobs(**{**dict(self.knobs), "probes": probes})
@@ -88,7 +91,7 @@ class TwoStage(Index):
         return other
 
     def nearest_anchors(self, vectors: np.ndarray, v: int) -> np.ndarray:
-        """int64 [q v]: the v anchors nearest to each vector [q d], in the order in which their lists are probed."""
+        """int64 [q v]: the v anchors nearest to each vector [q d], nearest first."""
         keys = sort_keys.nearest(self.anchors, self.anchors.queries(vectors), v)
         return sort_keys.unpack(keys)[1].cpu().numpy()
 
@@ -103,8 +106,9 @@ class TwoStage(Index):
 
         ranker = _ranking.Ranker(task, self.space, queries, fetch, k, reached, self.knobs.ties)
         for anchor in np.unique(opened):
-            mine = self.positions[self.bounds[anchor] : self.bounds[anchor + 1]]  # ascending
-            for block in _ranking.tiles(np.flatnonzero((opened == anchor).any(1)), mine.cpu().numpy()):
+            listed = self.positions[self.bounds[anchor] : self.bounds[anchor + 1]]  # ascending
+            rows = np.flatnonzero((opened == anchor).any(1))  # the queries that probe this list
+            for block in _ranking.tiles(rows, listed.cpu().numpy()):
                 ranker.add(*block)
             if progress:
                 progress(int(anchor) + 1, len(self.bounds) - 1)
@@ -120,14 +124,22 @@ class TwoStage(Index):
         return scores.cpu().numpy(), positions.cpu().numpy()
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same for a single query [d], where every call counts: numpy's are the cheaper ones."""
-        v, (anchors, items, positions) = self.knobs.probes, self.arrays
+        """Find the neighbours of a single query [d] by numpy, whose calls take less time than torch's."""
+        probes = self.knobs.probes
+        anchors, items, positions = self.arrays
         query = query.astype(items.dtype, copy=False)
         nearness = anchors @ query
-        opened = [nearness.argmax()] if v == 1 else np.argpartition(-nearness, v - 1)[:v]
-        lists = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
-        per_list = [items[one] @ query for one in lists], [positions[one] for one in lists]
-        products, positions = (parts[0] if v == 1 else np.concatenate(parts) for parts in per_list)
+        if probes == 1:  # one list: a slice of it is a view
+            anchor = nearness.argmax()
+            listed = slice(self.bounds[anchor], self.bounds[anchor + 1])
+            products = items[listed] @ query
+            positions = positions[listed]
+        else:
+            opened = np.argpartition(-nearness, probes - 1)[:probes]
+            lists = [slice(self.bounds[anchor], self.bounds[anchor + 1]) for anchor in opened]
+            products = np.concatenate([items[listed] @ query for listed in lists])
+            positions = np.concatenate([positions[listed] for listed in lists])
+
         if len(products) > k:
             nearest = np.argpartition(-products, k - 1)[:k]
             products = products[nearest]
@@ -157,17 +169,21 @@ class TwoStage(Index):
             def search(
                 probed: tuple[int, torch.Tensor], scores: torch.Tensor = scores, positions: torch.Tensor = positions
             ) -> None:
+                """Search the list of one anchor for the queries that probe it."""
                 anchor, rows = probed
-                mine = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
-                found = nearest_rows(self.space, queries[rows], self.list_items[mine], self.positions[mine], k)
-                scores[rows], positions[rows] = found
+                listed = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
+                nearest = nearest_rows(self.space, queries[rows], self.list_items[listed], self.positions[listed], k)
+                scores[rows], positions[rows] = nearest
 
-            probed = [(anchor, order[a:b]) for anchor, (a, b) in enumerate(itertools.pairwise(edges)) if b > a]
+            probed_lists = []
+            for anchor, (start, end) in enumerate(itertools.pairwise(edges)):
+                if end > start:
+                    probed_lists.append((anchor, order[start:end]))
             if queries.device.type == "cpu":
-                threads.each(probed, search)
+                threads.each(probed_lists, search)
             else:
-                for one in probed:
-                    search(one)
+                for probed in probed_lists:
+                    search(probed)
             rounds.append((scores, positions))
         return join(rounds, k)
 

@@ -33,7 +33,7 @@ def test_signal_to_noise_of_equal_rows_is_the_librarys(dtype):
 @pytest.mark.parametrize(("name", "knobs"), [p for p in with_variants() if losses.get(p.values[0]).cosine])
 def test_a_second_derivative_is_refused_where_there_is_none(name, knobs):
     rows, labels = batch(PAIRED)
-    with pytest.raises(RuntimeError, match=r"no gradient itself, so create_graph=True"):
+    with pytest.raises(RuntimeError, match=r"cannot be differentiated again, so create_graph=True"):
         torch.autograd.grad(build(name, **knobs)(rows, labels), rows, create_graph=True)
 
 

@@ -151,7 +151,7 @@ def test_bad_input(name, make_set, make_ranking):
     images = make_set(n=30)
     before, few = make_ranking(images), make_set(n=29)
     again = reranking.create(name)
-    with pytest.raises(ValueError, match="30 queries over 30 items, but 29 queries and 30 items"):
+    with pytest.raises(ValueError, match="30 queries and 30 gallery items, but got 29 queries and 30 items"):
         again.rerank(before, few, images)
     flat = EmbeddingSet(images.vectors[:, :4], images.labels, images.items)
     with pytest.raises(ValueError, match="have 4 dimensions, the gallery 6"):

@@ -132,7 +132,7 @@ def test_classes_with_too_few_images():
         ("hierarchical", {"batch_size": 8, "per_class": 2}, SHORT, np.zeros(14), "only 1 of 1 super-classes"),
         ("hierarchical", {"batch_size": 4, "per_class": 2}, SHORT, np.arange(14), "more than one super-class"),
         ("uniform", {"batch_size": 15}, SHORT, None, "there are 14"),
-        ("uniform", {"batch_size": 2}, [], None, "n > 0"),
+        ("uniform", {"batch_size": 2}, [], None, "at least one image with a class"),
         ("uniform", {"batch_size": 2}, np.zeros((2, 2)), None, r"got shape \(2, 2\)"),
         ("uniform", {"batch_size": 2}, SHORT, np.zeros(3), "got 3 for 14 images"),
     ],

@@ -31,7 +31,7 @@ def list_tile(
     item: np.ndarray,
     similarity: np.ndarray,
 ) -> int:
-    """List what may be near the rows of a tile and, with `both`, its columns, or is over the margin.
+    """List possible neighbours of the rows of a tile (with `both` also of its columns), and entries over the margin.
 
     nearest: [n k], each row's smallest squared distances so far, ascending; least: [n], the similarity from which it
     lists. Both are kept up to date, so that what is near in the end is among what is listed. count: how much is listed
@@ -65,7 +65,7 @@ def list_tile(
 
 @compiled
 def _take(nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps: float, margin: float) -> None:
-    """Take a similarity of row i among its nearest distances, if it belongs there, and list less from then on."""
+    """Insert a similarity into the nearest distances of row i, if it is among them, and raise the listing limit."""
     kind = least.dtype.type
     last = len(nearest) - 1
     distance = max(kind(2) - kind(2) * similarity, kind(0))
@@ -89,7 +89,7 @@ def settle(
     eps: float,
     margin: float,
 ) -> tuple[np.ndarray, ...]:
-    """Of what is listed, rows and items within eps of the k-th and of the half-th; and what is over the margin."""
+    """Select from the lists the entries within eps of the k-th and half-th neighbour, and those over the margin."""
     kind = similarity.dtype.type
     k = nearest.shape[1]
     sizes = np.zeros(3, np.int64)
@@ -122,7 +122,7 @@ def settle(
 
 @compiled
 def grouped(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each key's entries begin, [n + 1], and the entries in order of their keys, stable."""
+    """Group entries by key: return where each group begins, [n + 1], and the stable order of the entries."""
     starts = np.zeros(n + 1, np.int64)
     for key in keys:
         starts[key + 1] += 1
@@ -141,7 +141,7 @@ def grouped(keys: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 def mutual(
     starts: np.ndarray, items: np.ndarray, starts_t: np.ndarray, items_t: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The entries (i, j) whose mirror (j, i) is there, too: starts and items."""
+    """Return the entries (i, j) whose mirror image (j, i) is an entry, too: starts and items."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int32)
     found_starts = np.zeros(n + 1, np.int64)
@@ -160,7 +160,7 @@ def mutual(
 
 @compiled
 def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
-    """W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
+    """Compute W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int32)
     out_values = np.empty(len(items))
@@ -187,7 +187,7 @@ def averaged(
     values: np.ndarray,
     of_close: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """V = C W / C 1: starts, items and values."""
+    """Compute V = C W / C 1: starts, items and values."""
     n = len(starts) - 1
     room = 0
     for j in close:
@@ -228,7 +228,7 @@ def compare(
     class_starts: np.ndarray,
     members: np.ndarray,
 ) -> tuple[np.ndarray, ...]:
-    """Errors y - (V + V') / 2 off the diagonal: starts, items, errors, and V beside them; their squares' row sums."""
+    """Compute the errors y - (V + V') / 2 off the diagonal: starts, items, errors, V, and row sums of squares."""
     n = len(starts) - 1
     room = 2 * len(items)
     for i in range(n):
@@ -368,7 +368,7 @@ def through_close(
     error_items: np.ndarray,
     beside: np.ndarray,
 ) -> np.ndarray:
-    """Gradient of the masks B behind C = B o B' on B's entries, both ways of a similarity together."""
+    """Compute the gradient of B, through C = B o B', on B's entries, for both directions of a similarity together."""
     n = len(nearer_starts) - 1
     out = np.zeros(len(nearer))
     line = np.zeros(n)

@@ -1,10 +1,10 @@
 """Element-wise work on one tile of similarities, compiled by numba. Importing this file imports numba.
 
-Slots are laid out in jagged diagonals: queries stand in order of falling number of positives, and the k-th positives of
-all queries that have more than k of them are neighbours in memory, at `base[k] + query`. So a tile is read once along
-its rows for the row side and once for the column side, both with whole vectors and without padding.
+Slots (one per positive pair) are laid out in jagged diagonals: queries are sorted by descending number of positives,
+and the k-th positives of all queries with more than k positives are contiguous in memory, at `base[k] + query`. So a
+tile is read once along its rows and once along its columns, both in whole vectors and without padding.
 
-A step is six numbers, `lab.kernels.layout.Shape`.
+A step function is six numbers, `lab.kernels.layout.Shape`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "ns
 
 
 def compiled_with(**options: Any) -> Callable[[Callable], Callable]:
-    """A decorator: compile on first use, and keep the machine code on disk where some folder can be written."""
+    """Decorate a function: compile it on first use, and cache the machine code on disk if a folder can be written."""
 
     def compile(function: Callable) -> Callable:
         try:
@@ -46,7 +46,7 @@ compiled = compiled_with(**OPTIONS)
 
 @intrinsic
 def _nearest(typing: Any, x: Any) -> tuple:
-    """Nearest whole number: one instruction, and nothing that fast-math may fold away."""
+    """Round to the nearest whole number, in one instruction that fast-math does not optimise away."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.call(builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments)
@@ -66,7 +66,7 @@ def _whole(typing: Any, x: Any) -> tuple:
 
 @intrinsic
 def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
-    """x y + z, rounded once."""
+    """Compute x y + z, rounded once."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         return builder.fma(*arguments)
@@ -76,7 +76,7 @@ def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
 
 @intrinsic
 def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
-    """p 2^n for p in [.5, 2] and |n| < 126."""
+    """Compute p 2^n for p in [0.5, 2] and |n| < 126."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         bits = builder.bitcast(arguments[0], ir.IntType(32))
@@ -89,7 +89,7 @@ def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
 
 @intrinsic
 def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
-    """p q 2^(m + n) for p q in [.5, 2], the exponent cut to +-most."""
+    """Compute p q 2^(m + n) for p q in [0.5, 2], with the exponent limited to +-most."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         p, q, m, n, most = arguments
@@ -105,7 +105,7 @@ def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
 
 
 def _chosen(name: str) -> Callable:
-    """The larger or the smaller of two numbers, in one instruction: choices written out are six times as slow."""
+    """Return the larger or the smaller of two numbers in one instruction; an if statement takes six times as long."""
 
     @intrinsic
     def choose(typing: Any, x: Any, y: Any) -> tuple:
@@ -133,7 +133,7 @@ WIDE_ITEM = np.int32(125)
 
 @intrinsic
 def _capped(typing: Any, u: Any, w: Any) -> tuple:
-    """The product of two positive numbers, or LARGEST where it is more; it may overflow on the way."""
+    """Multiply two positive numbers, limited to LARGEST; the intermediate product may overflow."""
 
     def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
@@ -146,13 +146,13 @@ def _capped(typing: Any, u: Any, w: Any) -> tuple:
 
 @njit(inline="always", **OPTIONS)
 def _cut(x: F) -> F:
-    """x within the whole numbers that int32 and float32 share."""
+    """Limit x to the whole numbers that both int32 and float32 represent."""
     return _smaller(_larger(x, F(-1e6)), F(1e6))
 
 
 @njit(inline="always", **OPTIONS)
 def _exp2_part(part: F) -> F:
-    """2^part for |part| <= .5, within 2e-7 of relative error."""
+    """Compute 2^part for |part| <= 0.5, with a relative error below 2e-7."""
     p = F(1.5403530e-4)
     p = p * part + F(1.3333558e-3)
     p = p * part + F(9.6181291e-3)
@@ -173,7 +173,7 @@ def _split(x: F, power: np.ndarray, exponent: np.ndarray, z: int) -> None:
 
 @njit(inline="always", **OPTIONS)
 def _exp2(x: F, most: int) -> F:
-    """2^x, its exponent cut to +-most."""
+    """Compute 2^x, with the exponent limited to +-most."""
     x = _cut(x)
     whole = _nearest(x)
     return _power(_exp2_part(x - whole), F(1), _whole(whole), np.int32(0), most)
@@ -191,10 +191,10 @@ def survey(
     top: np.ndarray,
     column_alive: np.ndarray,
 ) -> int:
-    """How many entries carry a gradient, for the row's query or the column's; each row's largest similarity, and, with
-    `both`, if it reaches some column query's low end.
+    """Count the entries that carry a gradient, for the row's query or the column's. Find each row's largest similarity
+    and, with `both`, whether it reaches the lower limit of some column's query.
 
-    low, high: [n], similarities between which a query's gradient does not vanish; none vanishes from `margin` on.
+    low, high: [n], limits between which a query's gradient does not vanish; above `margin` it never vanishes.
     """
     rows, columns = tile.shape
     active = 0
@@ -224,7 +224,7 @@ def survey(
 def lowest_of_columns(
     scores: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, lowest: np.ndarray
 ) -> None:
-    """Smallest of the columns' k-th slots, for k from `first` to `last`, into `lowest`."""
+    """Write the smallest of the columns' k-th slots to `lowest`, for k from `first` to `last`."""
     for k in range(first, last):
         smallest = F(1e30)
         for slot in range(base[k] + j0, base[k] + j0 + min(columns, base[k + 1] - base[k] - j0)):
@@ -234,7 +234,7 @@ def lowest_of_columns(
 
 @compiled
 def reached_by_row(scores: np.ndarray, base: np.ndarray, first: int, last: int, i: int, ceiling: F) -> int:
-    """Where row i's slots from `first` to `last`, which ascend, begin to be above a ceiling."""
+    """Find the first of row i's ascending slots, from `first` to `last`, that is above a ceiling."""
     k = first
     while k < last and scores[base[k] + i] <= ceiling:
         k += 1
@@ -243,7 +243,7 @@ def reached_by_row(scores: np.ndarray, base: np.ndarray, first: int, last: int, 
 
 @compiled
 def reached_by_columns(lowest: np.ndarray, first: int, last: int, ceiling: F) -> int:
-    """The same of slots of which the smallest are given."""
+    """Find the first k whose smallest slot, given in a list, is above a ceiling."""
     k = first
     while k < last and lowest[k - first] <= ceiling:
         k += 1
@@ -278,7 +278,7 @@ def _factor(gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, n
 
 @njit(inline="always", **OPTIONS)
 def _times(u: F, w: F, n: int, m: int, narrow: bool | None) -> F:
-    """The product of two factors, at most LARGEST."""
+    """Multiply two factors, limited to LARGEST."""
     return _power(u, w, n, m, FAR) if narrow is None else _capped(u, w)
 
 
@@ -316,7 +316,7 @@ def _lines(count: int, columns: int) -> np.ndarray:
 
 @njit(inline="always", **OPTIONS)
 def _room(columns: int) -> tuple[np.ndarray, ...]:
-    """Powers and exponents of a line; totals, similarities, powers and exponents of the columns' positives, by line."""
+    """Allocate powers and exponents of a line, and totals, similarities, powers and exponents of column positives."""
     n = _lines(1, columns)[0].view(np.int32)
     m = _lines(GROUP, columns).view(np.int32)
     return _lines(1, columns)[0], n, _lines(GROUP, columns), _lines(GROUP, columns), _lines(GROUP, columns), m
@@ -326,7 +326,7 @@ def _room(columns: int) -> tuple[np.ndarray, ...]:
 def _take_columns(
     source: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
 ) -> None:
-    """The columns' k-th slots into line k - first, for k from `first` to `last`."""
+    """Copy the columns' k-th slots to line k - first, for k from `first` to `last`."""
     for k in range(first, last):
         for z in range(min(columns, base[k + 1] - base[k] - j0)):
             into[k - first, z] = source[base[k] + j0 + z]
@@ -336,7 +336,7 @@ def _take_columns(
 def _add_columns(
     lines: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
 ) -> None:
-    """The same lines added to the slots."""
+    """Add the same lines to the slots."""
     for k in range(first, last):
         for z in range(min(columns, base[k + 1] - base[k] - j0)):
             into[base[k] + j0 + z] += lines[k - first, z]
@@ -427,9 +427,9 @@ def add_slopes(
     lifted: bool | None,
     narrow: bool | None,
 ) -> None:
-    """Gradient of the tile's similarities, and what each positive's own similarity is owed.
+    """Compute the gradient of the tile's similarities, and that of each positive's own similarity.
 
-    That of their excess over the margin is added. Without `both` the gradient may take the place of the tile.
+    The gradient of the excess over the margin is added. Without `both` the gradient may overwrite the tile.
     """
     (scale, delta, rho, _, _, peak), (rows, columns) = shape, tile.shape
     (u, n, totals, t_of, w_of, m_of), lowest = _room(columns), np.empty(GROUP, np.float32)
@@ -508,7 +508,7 @@ def spread_listed(
     grad: np.ndarray,
     lifted: bool | None,
 ) -> None:
-    """What `add_slopes` and the two products behind it do, for the listed entries of a tile alone.
+    """Do the work of `add_slopes` and of the two products after it for the listed entries of a tile only.
 
     rows: [n d], as `Tiles.rows`; row_at: [n], as `Tiles.row_at`; grad: [n d], by place.
     """
@@ -545,8 +545,8 @@ def collect(
     places: np.ndarray,
     similarities: np.ndarray,
 ) -> int:
-    """List the entries that carry a gradient, place in the tile and similarity, and say how many; without `both` those
-    of the upper triangle, which stand for the lower."""
+    """List the entries that carry a gradient (position in the tile and similarity), and return their number; without
+    `both` only those of the upper triangle, because the lower one is its mirror image."""
     rows, columns = tile.shape
     count = 0
     for a in range(rows):
@@ -565,7 +565,7 @@ def collect(
 def add_excess(
     tile: np.ndarray, i0: int, j0: int, margin: F, both: bool, excess: np.ndarray, violations: np.ndarray
 ) -> None:
-    """Add by how much similarities exceed the margin, and how many do, for the row and the column queries."""
+    """Sum by how much similarities exceed the margin, and count them, for the row and the column queries."""
     rows, columns = tile.shape
     sum_line = np.zeros(columns, np.float32)
     count_line = np.zeros(columns, np.float32)
@@ -596,7 +596,7 @@ def spread_pairs(
     rows: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
-    """Add weight x row of the other to the gradient of both rows of every pair."""
+    """Add to the gradient of both rows of every pair the weighted row of the other."""
     for p in range(len(first)):
         i = first[p]
         j = second[p]
@@ -617,7 +617,7 @@ def mix(
     half: np.ndarray,
     mixed: np.ndarray,
 ) -> None:
-    """Similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
+    """Compute the similarities of mixtures from those of their parents: columns into `half`, then rows into `mixed`."""
     for a in range(tile.shape[0]):
         for j in range(len(x_j)):
             half[a, j] = alpha_j[j] * tile[a, x_j[j]] + (F(1) - alpha_j[j]) * tile[a, z_j[j]]
@@ -631,7 +631,7 @@ def mix(
 
 @compiled
 def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> None:
-    """Gradient of the parents' rows, [h c], from that of their mixtures', [r c]."""
+    """Compute the gradient of the parents' rows, [h c], from that of their mixtures, [r c]."""
     matrix[:] = F(0)
     for k in range(len(first)):
         _add_scaled(matrix[first[k]], alpha[k], mixed[k])

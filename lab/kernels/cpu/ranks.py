@@ -54,7 +54,7 @@ Place = tuple[int, int]
 
 
 class CompiledTileLoop:
-    """One batch ranked among itself: `forward`, then `backward` as often as wanted."""
+    """Ranks one batch among itself: call `forward`, then `backward` any number of times."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class CompiledTileLoop:
         return tiles.rows, None if tiles.row_at is tiles.order else torch.from_numpy(np.argsort(tiles.order))
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """Rank sums [p], excess [n] and violations [n]; `keep` when a backward will follow."""
+        """Compute rank sums [p], excess [n] and violations [n]; set `keep` if backward will be called."""
         if keep and not self.tiles.whole:
             self.gradient = GradientBuffer(self.tiles, self.backward_places)
         self._read_pairs()
@@ -141,7 +141,7 @@ class CompiledTileLoop:
     def _add_tile(
         self, ranked: np.ndarray, place: Place, sums: np.ndarray, excess: np.ndarray, violations: np.ndarray
     ) -> None:
-        """Add what a tile holds to the sums of its rows and columns, and list what is to be listed of it."""
+        """Add a tile to the sums of its rows and columns, and list its entries that carry a gradient."""
         i, j = place
         _, top, column_alive = self.active_tiles[place]
         rows = slice(self.tiles.ranked_edges[i], self.tiles.ranked_edges[i + 1])
@@ -173,7 +173,7 @@ class CompiledTileLoop:
             self.listed[place] = places[:count], similarities[:count]
 
     def backward(self, weights: Tensor, excess_weights: Tensor) -> tuple[Tensor, None]:
-        """Gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]; none of other items."""
+        """Compute the gradient of the rows, [n d], from those of the sums, [p], and of the excess, [n]."""
         layout = self.layout
         tiles = self.tiles
         in_slots = np.empty(len(self.scores), np.float32)
@@ -214,7 +214,7 @@ class CompiledTileLoop:
     def _spread_listed(
         self, place: Place, weights: np.ndarray, of_excess: np.ndarray, owed: np.ndarray, gradient: Tensor
     ) -> None:
-        """Add the gradient of a tile's listed entries to that of the rows."""
+        """Add the gradient of a tile's listed entries to the gradient of the rows."""
         (places, similarities), layout, edges = self.listed[place], self.layout, self.tiles.ranked_edges
         numba_tiles.spread_listed(
             places,
@@ -244,7 +244,7 @@ class CompiledTileLoop:
         of_excess: np.ndarray,
         owed: np.ndarray,
     ) -> np.ndarray:
-        """Gradient of a tile's similarities, in `room` or, without one, in their place."""
+        """Compute the gradient of a tile's similarities, in `room` or, without `room`, in the tile itself."""
         (i, j), layout, of_tile = place, self.layout, ranked if room is None else room
         _, top, column_alive = self.active_tiles[place]
         numba_tiles.add_slopes(
@@ -275,7 +275,7 @@ class CompiledTileLoop:
         return of_tile
 
     def _prepare(self) -> None:
-        """A centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
+        """Return a centre, and each positive's factor 2^(scale (t - centre)) as power and exponent."""
         self.centre = (self.scores.min() + self.scores.max()) / 2
         factor = (self.scores - self.centre) * self.shape.scale
         counts = 23 + math.log2(self.layout.order.size)  # 2^-counts is what `cutoff` leaves out
@@ -288,7 +288,7 @@ class CompiledTileLoop:
         return self.tiles.ranked_edges[i], self.tiles.ranked_edges[j]
 
     def _pairs_by_tile(self) -> dict[tuple[int, int], np.ndarray]:
-        """Slots of the pairs whose similarity lies in each tile of the triangle."""
+        """List the slots of the pairs whose similarity is in each tile of the triangle."""
         if self.tiles.whole:
             return {(0, 0): np.arange(len(self.layout.first))}
         edges = self.tiles.ranked_edges
@@ -302,7 +302,7 @@ class CompiledTileLoop:
         return {(int(c) // count, int(c) % count): s for c, s in zip(codes, slots, strict=True)}
 
     def _in_tile(self, i: int, j: int) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
-        """Slots of the pairs in a tile, and where in it they are."""
+        """Return the slots of the pairs in a tile, and their positions in it."""
         if self.tiles.whole:
             return slice(None), self.layout.first, self.layout.second
         slots = self.pairs_of_tile[i, j]
@@ -338,7 +338,7 @@ class CompiledTileLoop:
         self.pairs_of_tile = {place: moved[slots] for place, slots in self.pairs_of_tile.items()}
 
     def _of_all(self, *parts: np.ndarray) -> list[np.ndarray]:
-        """Arrays of one type added up over the processes that share the tiles."""
+        """Sum arrays of one type over the processes that share the tiles."""
         return [whole.numpy() for whole in self.share.sum(*map(torch.from_numpy, parts))]
 
     def _tile(self, i: int, j: int) -> tuple[Tensor, np.ndarray]:
@@ -372,7 +372,7 @@ class CompiledTileLoop:
 
 
 def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> Tensor:
-    """Dot product of each pair, [p]; `items` None means the queries themselves."""
+    """Compute the dot product of each pair, [p]; `items` None means the queries themselves."""
     products = queries.new_empty(len(pairs))
     numba_pairs.pair_dots(*_sides(queries, items), pairs.numpy(), products.numpy())
     return products
@@ -381,7 +381,7 @@ def pair_similarities(queries: Tensor, items: Tensor | None, pairs: Tensor) -> T
 def pair_similarities_backward(
     queries: Tensor, items: Tensor | None, pairs: Tensor, weights: Tensor
 ) -> tuple[Tensor, Tensor | None]:
-    """Gradients of queries and items from the gradient [p] of the pairs' similarities."""
+    """Compute the gradients of queries and items from the gradient [p] of the pairs' similarities."""
     query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
     item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
     grads = query_grad.numpy(), item_grad.numpy()
@@ -395,7 +395,7 @@ def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarra
 
 
 def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
-    """Sums of `lab.kernels.positive_rank_sums`, float32 [p], for pairs ordered by query; `knows_positives(step)`."""
+    """Compute `lab.kernels.positive_rank_sums`, float32 [p], for pairs sorted by query; see `knows_positives`."""
     sums = torch.empty_like(similarities)
     hard = _hard(step)
     shape = cast("Shape", shape_of(None if hard else step))
@@ -406,7 +406,7 @@ def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclud
 def positive_sums_backward(
     similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool, weights: Tensor
 ) -> Tensor:
-    """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
+    """Compute the gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
     gradient = torch.zeros_like(similarities)
     if not _hard(step):
         shape = cast("Shape", shape_of(step))
@@ -417,7 +417,7 @@ def positive_sums_backward(
 
 
 def knows_positives(step: Surrogate) -> bool:
-    """Whether the two functions above have this step."""
+    """Whether the two functions above can compute this step."""
     return bool(_hard(step)) or shape_of(step) is not None
 
 
@@ -439,8 +439,8 @@ def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[n
 
 
 def warm_up() -> None:
-    """Run the kernels on a batch of four with a sigmoid, to learn whether this machine can compile them. Those of other
-    steps take seconds more and are compiled when one comes."""
+    """Run the kernels on a batch of four with a sigmoid, to find out whether this machine can compile them. The kernels
+    of other steps take seconds more and are compiled at their first use."""
     rows = torch.eye(4)
     pairs = torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     rows[2, 3] = 1  # one pair is alike and the other is not

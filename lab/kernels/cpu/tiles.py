@@ -1,4 +1,4 @@
-"""Tiles of the similarities of a batch with itself, and the gradient that goes back through them to the rows."""
+"""Tiles of the similarities of a batch with itself, and the gradient of its rows from the gradients of the tiles."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HELD_BYTES = 8 << 20
 
 
 class Tiles:
-    """Similarities of a batch, tile by tile of its triangle.
+    """The similarities of a batch, as a triangle of tiles.
 
     rows: [n d], as given or, in a batch that is no larger than `HELD_BYTES`, in the order of the layout.
     order: [n], the given row at each place of the layout; row_at: the row of `rows`.
@@ -55,7 +55,7 @@ class Tiles:
 
     @property
     def whole(self) -> bool:
-        """Whether one tile is all there is, and its gradient one product."""
+        """Whether there is a single tile, so that its gradient is one product."""
         return len(self.edges) == 2 and self.listable
 
     def take(self, rows: Tensor, order: np.ndarray) -> None:
@@ -69,7 +69,7 @@ class Tiles:
         self.latest = threading.local()
 
     def places(self) -> Iterator[tuple[int, int]]:
-        """The upper triangle of tiles."""
+        """List the tiles of the upper triangle."""
         count = len(self.edges) - 1
         return ((i, j) for i in range(count) for j in range(i, count))
 
@@ -95,17 +95,17 @@ class Tiles:
         return rows
 
     def product(self, i: int, j: int) -> Tensor:
-        """Similarities of the embeddings of one tile."""
+        """Compute the similarities of the embeddings of one tile."""
         rows = self.part(i)
         mirrored = i == j and len(rows) >= LARGE_TILE and rows.dtype == torch.float32
         return symmetric(rows) if mirrored else product(rows, self.part(j))
 
     def widen(self, tile: Tensor, i: int, j: int) -> np.ndarray:
-        """Similarities of what is ranked from those of the embeddings."""
+        """Compute the similarities of the ranked rows from those of the embeddings."""
         return tile.numpy()
 
     def narrow(self, gradient: np.ndarray, i: int, j: int) -> Tensor:
-        """Gradient of the embeddings' similarities from that of what is ranked."""
+        """Compute the gradient of the embeddings' similarities from that of the ranked rows."""
         return torch.from_numpy(gradient)
 
     def spread(self, of_tile: Tensor, i: int, j: int, gradient: Tensor) -> None:
@@ -119,7 +119,7 @@ class Tiles:
             add_product(of_j, of_tile.T, self.part(i))
 
     def gradient_of_whole(self, of_tile: np.ndarray) -> Tensor:
-        """Gradient of the rows, [n d], from that of the one tile there is."""
+        """Compute the gradient of the rows, [n d], from that of the single tile."""
         transpose.fold(of_tile)
         return product(torch.from_numpy(of_tile), self.part(0).T)
 
@@ -128,16 +128,16 @@ class Tiles:
         numba_tiles.spread_pairs(first, second, weights, self.row_at, self.rows.numpy(), gradient.numpy())
 
     def in_given_order(self, gradient: Tensor) -> Tensor:
-        """The rows of a gradient back where the caller's rows are, in place."""
+        """Move the rows of a gradient to the caller's order, in place."""
         if not self.sorted:
             numba_tiles.scatter_rows(gradient.numpy(), self.order)
         return gradient
 
 
 class MixedTiles(Tiles):
-    """Originals and their mixtures: similarities of mixtures are mixed inside the tile of their parents.
+    """Tiles of originals and their mixtures; similarities of mixtures are mixed inside the tile of their parents.
 
-    Classes are never cut, so that both parents of a mixture are in its tile.
+    A class is always within one tile, so both parents of a mixture are in its tile.
     """
 
     listable = False
@@ -169,7 +169,7 @@ class MixedTiles(Tiles):
         return mixed
 
     def narrow(self, gradient: np.ndarray, i: int, j: int) -> Tensor:
-        """Columns are added as rows of the transpose: adding single numbers takes longer than turning what is left."""
+        """Add columns as rows of the transpose, because adding single numbers takes longer than transposing."""
         half = torch.empty(self.edges[i + 1] - self.edges[i], gradient.shape[1])
         numba_tiles.unmix_rows(gradient, *self.parents[i], half.numpy())
         tile = torch.empty(self.edges[j + 1] - self.edges[j], len(half))
@@ -185,7 +185,7 @@ class MixedTiles(Tiles):
 
 
 class GradientBuffer:
-    """The gradient of the rows, [n d], whose memory keeps tiles until backward writes to it.
+    """The gradient of the rows, [n d]; its memory stores tiles until backward writes to it.
 
     A tile lies in the block of rows to which backward, taking tiles in the order of `places`, adds nothing before that
     tile's own gradient, if it fits in there; by then it has been read.
@@ -214,14 +214,14 @@ class GradientBuffer:
         return self.whole[self.edges[number] : self.edges[number + 1]]
 
     def keep(self, place: tuple[int, int], tile: Tensor) -> Tensor | None:
-        """A copy of a tile in the gradient's memory; None where there is no room for it."""
+        """Copy a tile to the gradient's memory; return None if there is no room for it."""
         if place not in self.block_of:
             return None
         self.lent.add(place)
         return self._block(self.block_of[place]).view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
 
     def begin(self) -> Tensor:
-        """The gradient, zero but for where tiles lie."""
+        """Return the gradient, zero except where tiles are stored."""
         lent = {self.block_of[place] for place in self.lent}
         for number in range(len(self.edges) - 1):
             if number not in lent:
@@ -229,13 +229,13 @@ class GradientBuffer:
         return self.whole
 
     def give_back(self, place: tuple[int, int]) -> None:
-        """Make zero where a tile lay, if one did: it has been read."""
+        """Set the memory of a tile that has been read to zero."""
         if place in self.lent:
             self._block(self.block_of[place]).zero_()
 
 
 def symmetric(rows: Tensor) -> Tensor:
-    """The similarities of rows with themselves, [n n]: one half is multiplied, the other is its mirror."""
+    """Compute the similarities of rows with themselves, [n n]: one half is multiplied, the other mirrored."""
     whole = rows.new_empty(len(rows), len(rows))
     for start in range(0, len(rows), STRIP):
         transpose.mirror(product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy())

@@ -38,8 +38,12 @@ class RankscopeModel(PreTrainedModel):
         super().__init__(config)
         layout = config.rankscope["layout"]
         self.backbone = backbone(layout)
-        pool = nn.Identity() if layout["pooling"] == "native" else Pool(layout["pooling"])
-        self.head, self.normalise = Head(pool, **layout["head"]), layout["normalise"]
+        if layout["pooling"] == "native":
+            pool = nn.Identity()
+        else:
+            pool = Pool(layout["pooling"])
+        self.head = Head(pool, **layout["head"])
+        self.normalise = layout["normalise"]
         self.post_init()
 
     @classmethod
@@ -48,14 +52,18 @@ class RankscopeModel(PreTrainedModel):
         known = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
         where = {name: words[name] for name in known if name in words}
         config = config or RankscopeConfig.from_pretrained(path, **where)
-        model, file = cls(config), functools.partial(cached_file, path, **where)
-        layout, weights = config.rankscope["layout"], load_file(file("model.safetensors"))
+        model = cls(config)
+        file = functools.partial(cached_file, path, **where)
+        layout = config.rankscope["layout"]
+        weights = load_file(file("model.safetensors"))
         if weights.keys() != model.state_dict().keys():  # else this class itself has saved them
             weights = {layout["prefix"] + name: value for name, value in weights.items()}
             weights |= load_file(file("head.safetensors")) if layout["head_file"] else {}
         model.load_state_dict(weights)
         dtype = dtype or words.get("torch_dtype")
-        dtype = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype  # "auto": as it was trained
+        # "auto": as it was trained
+        if isinstance(dtype, str):
+            dtype = getattr(torch, dtype, None)
         return model.eval() if dtype is None else model.eval().to(dtype)
 
     def forward(self, pixel_values: torch.Tensor, **_: Any) -> BaseModelOutputWithPooling:

@@ -43,12 +43,14 @@ class AnchorAblation(Figure):
             said = {"m": k.m, "init_scale": k.init_scale if init == "random" else 1.0, "p": k.p if min_norm else 0.0}
             knobs = tuple((parts | said).items())  # without what this variant does not read: so more is shared
             runs = np.array([once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)])
-            mean, spread = runs.mean(axis=0), deviation(runs, axis=0)
+            mean = runs.mean(axis=0)
+            spread = deviation(runs, axis=0)
             rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
         return {"rows": rows}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        rows, m = numbers["rows"], self.knobs.m
+        rows = numbers["rows"]
+        m = self.knobs.m
         worst = min(rows, key=lambda row: row["mean"])
         others = [row["mean"] for row in rows if row is not worst]
         figure = self.canvas(
@@ -68,7 +70,10 @@ class AnchorAblation(Figure):
                 f"minimum norm {style.RIGHT if row['min_norm'] else style.WRONG}"
                 for row in mine
             ]
-            name = "anchors start on base vectors" if init == "base" else "anchors start at random"
+            if init == "base":
+                name = "anchors start on base vectors"
+            else:
+                name = "anchors start at random"
             for column, x, bars in (
                 (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
                 (2, [row["apart"] for row in mine], None),
@@ -103,6 +108,9 @@ def _run(seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[s
 
 def _named(row: dict[str, Any]) -> str:
     """A variant in words."""
-    start = "base vectors" if row["init"] == "base" else "random start"
+    if row["init"] == "base":
+        start = "base vectors"
+    else:
+        start = "random start"
     parts = [name for name, on in (("repeller", row["repeller"]), ("minimum norm", row["min_norm"])) if on]
     return f"{start}, {' and '.join(parts) or 'neither repeller nor minimum norm'}"

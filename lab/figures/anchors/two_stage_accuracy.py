@@ -33,7 +33,10 @@ class TwoStageAccuracy(Figure):
     )
 
     def numbers(self) -> Numbers:
-        column = 1 if self.knobs.beside == "nearest-anchor accuracy" else 2
+        if self.knobs.beside == "nearest-anchor accuracy":
+            column = 1
+        else:
+            column = 2
         groups = {}
         for name, rows in (("The paper's networks", _published()), ("Trained on emoji", _measured())):
             pairs = 100 * np.array([(row[0], row[column]) for row in rows.values()])
@@ -60,9 +63,16 @@ class TwoStageAccuracy(Figure):
             ):
                 told = "%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points")
                 marks(
-                    figure, index, name, x, y, size=11, customdata=group["names"], hovertemplate=told,
+                    figure,
+                    index,
+                    name,
+                    x,
+                    y,
+                    size=11,
+                    customdata=group["names"],
+                    hovertemplate=told,
                     **panel(column, name),
-                )  # fmt: skip
+                )
         figure.add_vline(x=0, line=DOTTED, **BESIDE)
         figure.update_xaxes(range=[0, 100], **LEFT)
         figure.update_yaxes(range=[0, 100], **LEFT)

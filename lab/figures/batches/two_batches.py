@@ -58,7 +58,8 @@ class TwoBatches(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, relevant = self.knobs, numbers["relevant"]
+        k = self.knobs
+        relevant = numbers["relevant"]
         rows = [f"batch {b + 1}" for b in range(k.batches)] + ["all merged"]
         lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
         masks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
@@ -81,13 +82,19 @@ class TwoBatches(Figure):
             figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT)
         perfect = [ap > 1 - 1e-12 for ap in aps]
         figure.add_bar(
-            x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
+            x=aps,
+            y=rows,
+            orientation="h",
+            showlegend=False,
+            textposition="inside",
+            insidetextanchor="start",
             text=[f"{style.RIGHT if ok else style.WRONG} {ap:.3f}" for ap, ok in zip(aps, perfect, strict=True)],
             marker={
                 "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
                 "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
-            }, **BESIDE,
-        )  # fmt: skip
+            },
+            **BESIDE,
+        )
         figure.update_yaxes(autorange="reversed", type="category")
         figure.update_xaxes(range=[0, 1.02], **BESIDE)
         return style.legend_below(figure)

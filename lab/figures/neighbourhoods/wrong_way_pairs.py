@@ -47,12 +47,14 @@ class WrongWayPairs(Figure):
 
     def numbers(self) -> Numbers:
         embeddings, labels = self._batch()
-        share, mass = {}, {}
+        share = {}
+        mass = {}
         for name, parts in VARIANTS.items():
             loss = losses.create("contextual", lam=1.0, gamma=0.0, eps=self.knobs.eps, k=self.knobs.per_class, **parts)
             pairs = pair_gradients(loss, embeddings, labels)
             upper = np.triu(pairs.active, 1)
-            force, same = np.abs(pairs.gradients), pairs.same
+            force = np.abs(pairs.gradients)
+            same = pairs.same
             kinds = [
                 upper & of_class & (np.sign(pairs.gradients) == sign)
                 for of_class, sign in ((same, -1), (same, 1), (~same, 1), (~same, -1))
@@ -91,14 +93,24 @@ class WrongWayPairs(Figure):
             for column, of in ((1, "share"), (2, "mass")):
                 parts = [numbers[of][name][index] for name in VARIANTS]
                 figure.add_bar(
-                    y=list(VARIANTS), x=parts, orientation="h", name=f"{sign} {kind}", legendgroup=kind,
-                    showlegend=column == 1, text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
-                    textposition="inside", insidetextanchor="middle", textangle=0, hovertemplate="%{y}<br>%{x:.1%}",
+                    y=list(VARIANTS),
+                    x=parts,
+                    orientation="h",
+                    name=f"{sign} {kind}",
+                    legendgroup=kind,
+                    showlegend=column == 1,
+                    text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
+                    textposition="inside",
+                    insidetextanchor="middle",
+                    textangle=0,
+                    hovertemplate="%{y}<br>%{x:.1%}",
                     marker={
-                        "color": style.COLOURS[index], "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3}
+                        "color": style.COLOURS[index],
+                        "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3},
                     },
-                    row=1, col=column,
-                )  # fmt: skip
+                    row=1,
+                    col=column,
+                )
         figure.update_layout(barmode="stack", legend_traceorder="normal")
         figure.update_xaxes(range=[0, 1], tickformat=".0%")
         figure.update_yaxes(autorange="reversed")

@@ -28,7 +28,8 @@ class QueryChanges(_runs.RunFigure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         first, second = runs[:2]
-        columns, items = [], []
+        columns = []
+        items = []
         for run in (first, second):
             values = run.per_query(self.knobs.split)
             if self.knobs.metric not in values:
@@ -53,16 +54,23 @@ class QueryChanges(_runs.RunFigure):
         chosen = chosen[np.abs(change[chosen]) > 1e-9]
         images = _thumbnails.images(first)
         return {
-            "chosen": chosen, "classes": _thumbnails.names(images, items[0]),
+            "chosen": chosen,
+            "classes": _thumbnails.names(images, items[0]),
             "pictures": {} if _thumbnails.in_words(images) else _thumbnails.pictures(images, items[0][chosen]),
-            "names": (first.name, second.name), "values": columns, "items": items[0], "change": change,
-            "improved": order[::-1][: self.knobs.named], "regressed": order[: self.knobs.named],
-        }  # fmt: skip
+            "names": (first.name, second.name),
+            "values": columns,
+            "items": items[0],
+            "change": change,
+            "improved": order[::-1][: self.knobs.named],
+            "regressed": order[: self.knobs.named],
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         a, b = numbers["values"]
-        change, items = numbers["change"], numbers["items"]
-        better, worse = change > 1e-9, change < -1e-9
+        change = numbers["change"]
+        items = numbers["items"]
+        better = change > 1e-9
+        worse = change < -1e-9
         figure = self.canvas(
             f"{int(better.sum())} queries better, {int(worse.sum())} worse, {int((~better & ~worse).sum())} alike · "
             f"mean change <b>{change.mean():+.4f}</b>",
@@ -72,18 +80,32 @@ class QueryChanges(_runs.RunFigure):
         )
         for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
             marks(
-                figure, index, name, a[mask], b[mask], size=7, opacity=0.7,
+                figure,
+                index,
+                name,
+                a[mask],
+                b[mask],
+                size=7,
+                opacity=0.7,
                 customdata=[numbers["classes"][int(item)] for item in items[mask]],
-                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>", **LEFT,
-            )  # fmt: skip
+                hovertemplate="%{customdata}<br>%{x:.3f} → %{y:.3f}<extra></extra>",
+                **LEFT,
+            )
         curve(figure, 6, "no change", [0, 1], [0, 1], width=1, **LEFT)
         chosen = numbers["chosen"]
         figure.add_bar(
-            y=np.arange(len(chosen)), x=change[chosen], orientation="h", showlegend=False,
-            marker={"color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
-                    "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]}},
-            text=[f"{change[q]:+.3f}" for q in chosen], textposition="outside", **BESIDE,
-        )  # fmt: skip
+            y=np.arange(len(chosen)),
+            x=change[chosen],
+            orientation="h",
+            showlegend=False,
+            marker={
+                "color": [style.BLUE if change[q] > 0 else style.VERMILLION for q in chosen],
+                "pattern": {"shape": ["" if change[q] > 0 else "/" for q in chosen]},
+            },
+            text=[f"{change[q]:+.3f}" for q in chosen],
+            textposition="outside",
+            **BESIDE,
+        )
         metric = self.knobs.metric
         figure.update_xaxes(title_text=f"{metric}, {numbers['names'][0]}", **LEFT)
         figure.update_yaxes(title_text=f"{metric}, {numbers['names'][1]}", **LEFT)
@@ -95,13 +117,15 @@ class QueryChanges(_runs.RunFigure):
         figure.update_yaxes(range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=words, **BESIDE)
         for place, q in enumerate(chosen):
             beside = -np.sign(change[q]) * 0.3 * room  # where the bar is not
-            if picture := numbers["pictures"].get(int(items[q])):
+            picture = numbers["pictures"].get(int(items[q]))
+            if picture:
                 _thumbnails.lay(figure, picture, beside, place, (0.5 * room, 0.9), "", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         change = numbers["change"]
-        best, worst = numbers["improved"][0], numbers["regressed"][0]
+        best = numbers["improved"][0]
+        worst = numbers["regressed"][0]
         return (
             f"{self.knobs.metric} of {len(change)} queries under {numbers['names'][0]} and {numbers['names'][1]}: "
             f"{int((change > 1e-9).sum())} better, {int((change < -1e-9).sum())} worse. Most improved is "

@@ -9,10 +9,14 @@ from lab.figures import _bundled, _runs
 from lab.figures._base import Numbers, PlotlyFigure, knob, marks, panel
 
 
-def _named(run: _runs.Run) -> str:
+def _named(run: _runs.RunLike) -> str:
     """The run, with its batch and, where a loss remembers embeddings, with how many: what its costs grow with."""
-    flat, wrappers = _runs.flat(run.config_dict), run.config_dict.get("wrappers", ())
-    parts = [f"batch {flat['sampler.batch_size']}"] if "sampler.batch_size" in flat else []
+    flat = _runs.flat(run.config_dict)
+    wrappers = run.config_dict.get("wrappers", ())
+    if "sampler.batch_size" in flat:
+        parts = [f"batch {flat['sampler.batch_size']}"]
+    else:
+        parts = []
     parts += [f"memory {one['size']:,}" for one in wrappers if one["name"] == "cross_batch_memory"]
     return f"{run.name} ({', '.join(parts)})" if parts else run.name
 
@@ -33,7 +37,10 @@ class RunCosts(_runs.RunFigure):
         rows = []
         for run in runs:
             stepped = run.metrics("stepped")
-            seconds = np.diff([0.0, *(r["seconds"] for r in stepped)]) if stepped else np.array([np.nan])
+            if stepped:
+                seconds = np.diff([0.0, *(r["seconds"] for r in stepped)])
+            else:
+                seconds = np.array([np.nan])
             rows.append(
                 {
                     "name": _named(run),
@@ -59,13 +66,22 @@ class RunCosts(_runs.RunFigure):
         for column, cost in enumerate(costs, 1):
             for index, row in enumerate(rows):
                 marks(
-                    figure, index, row["name"], [row[cost]], [row[score]], size=15, cliponaxis=False,
-                    hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>", **panel(column, str(index)),
-                )  # fmt: skip
+                    figure,
+                    index,
+                    row["name"],
+                    [row[cost]],
+                    [row[score]],
+                    size=15,
+                    cliponaxis=False,
+                    hovertemplate="%{x:.3g}, %{y:.3f}<extra>" + row["name"] + "</extra>",
+                    **panel(column, str(index)),
+                )
             longest = np.nanmax([row[cost] for row in rows] + [1e-9])
             figure.update_xaxes(title_text=cost, range=[0, 1.15 * longest], row=1, col=column)
-        if scores := [row[score] for row in rows if not np.isnan(row[score])]:
-            middle, half = (min(scores) + max(scores)) / 2, max(0.02, 0.7 * np.ptp(scores))
+        scores = [row[score] for row in rows if not np.isnan(row[score])]
+        if scores:
+            middle = (min(scores) + max(scores)) / 2
+            half = max(0.02, 0.7 * np.ptp(scores))
             figure.update_yaxes(range=[middle - half, middle + half])
         return style.legend_below(figure)
 

@@ -54,7 +54,8 @@ class ApStrip(Figure):
         return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": values, "push": push}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        values, chosen = numbers["losses"], self.knobs.loss
+        values = numbers["losses"]
+        chosen = self.knobs.loss
         name = {chosen: chosen} | {"ap": "1 - AP", "smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
         bounds = {n: values[n] >= values["ap"] - 1e-12 for n in ("smooth_ap", "sup_ap")}
         badges = " · ".join(
@@ -71,18 +72,24 @@ class ApStrip(Figure):
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"][chosen])
         order = ["ap", "smooth_ap", "sup_ap"]
         figure.add_bar(
-            x=[name[n] for n in order], y=[values[n] for n in order], showlegend=False,
+            x=[name[n] for n in order],
+            y=[values[n] for n in order],
+            showlegend=False,
             marker={
                 "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
                 "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
-            }, text=[f"{values[n]:.3f}" for n in order], textposition="outside", **BESIDE,
-        )  # fmt: skip
+            },
+            text=[f"{values[n]:.3f}" for n in order],
+            textposition="outside",
+            **BESIDE,
+        )
         figure.add_hline(y=values["ap"], line=DOTTED, **BESIDE)
         figure.update_yaxes(range=[0, 1.15], **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        values, push = numbers["losses"], numbers["push"][self.knobs.loss]
+        values = numbers["losses"]
+        push = numbers["push"][self.knobs.loss]
         wrong = int(np.sum(np.where(numbers["relevant"], push < -1e-9, push > 1e-9)))
         return (
             f"A list of {len(push)} items. 1 - AP is {values['ap']:.3f}, SmoothAP {values['smooth_ap']:.3f}, SupAP "

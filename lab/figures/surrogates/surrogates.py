@@ -23,9 +23,14 @@ class Surrogates(Figure):
     delta: float = DELTA
     released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
     alpha: float = knob(
-        "Backward slope of theta, on squared distances; per cosine it is twice that.", default=10.0, ge=0.1, le=100,
-        scale="log", unit="1/squared distance", source="Contextual, eq. 1"
-    )  # fmt: skip
+        "Backward slope of theta, on squared distances; per cosine it is twice that.",
+        default=10.0,
+        ge=0.1,
+        le=100,
+        scale="log",
+        unit="1/squared distance",
+        source="Contextual, eq. 1",
+    )
     bins: int = knob("Soft bins on [-1, 1].", default=20, ge=2, le=200, source="SoftBin-AP")
     phase: float = knob("Where the positive lies between two bin centres; 0 is on one.", default=0.0, ge=0, lt=1)
     reach: float = knob(
@@ -102,10 +107,15 @@ class Surrogates(Figure):
         bounds = [words[curve["bound"]] for curve in curves.values()]
         colours = [style.BLUE if b.startswith(style.RIGHT) else style.VERMILLION for b in bounds]
         figure.add_table(
-            row=2, col=1, columnwidth=[1.3, 1, 1.5, 1, 1],
+            row=2,
+            col=1,
+            columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
                 "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope there"],
-                "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
+                "align": "left",
+                "font": {"size": 13},
+                "fill_color": "#EEE",
+                "line_color": "#DDD",
             },
             cells={
                 "values": [
@@ -115,10 +125,13 @@ class Surrogates(Figure):
                     [f"{curve['value'][at_tie]:.3g}" for curve in curves.values()],
                     [f"{curve['derivative'][at_tie]:.3g}" for curve in curves.values()],
                 ],
-                "align": "left", "height": 26, "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
-                "fill_color": "white", "line_color": "#DDD",
+                "align": "left",
+                "height": 26,
+                "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
+                "fill_color": "white",
+                "line_color": "#DDD",
             },
-        )  # fmt: skip
+        )
 
     def alt(self, numbers: Numbers) -> str:
         parts = [

@@ -38,7 +38,8 @@ class PickedOnTheTestSet(Figure):
             fresh = np.concatenate([np.ones((k.repeats, 1), bool), score[:, 1:] > record[:, :-1]], axis=1)
             return np.maximum.accumulate(np.where(fresh, np.arange(k.trials), 0), axis=1)
 
-        by_test, by_validation = best_so_far(test), best_so_far(validation)
+        by_test = best_so_far(test)
+        by_validation = best_so_far(validation)
 
         def mean_of(score: np.ndarray, index: np.ndarray) -> np.ndarray:
             return np.take_along_axis(score, index, axis=1).mean(axis=0)

@@ -22,7 +22,7 @@ def _named(run: _runs.RunLike) -> str:
 
 
 class RunCosts(_runs.RunFigure):
-    """The score over seconds a step and over peak memory, one mark a run."""
+    """The score over seconds per step and over peak memory, one mark per run."""
 
     title = "Cost and score of the runs"
     source = "ROADMAP, table 2; Contextual, figure 8"
@@ -36,19 +36,18 @@ class RunCosts(_runs.RunFigure):
     def numbers(self, runs: Sequence = ()) -> Numbers:
         rows = []
         for run in runs:
-            stepped = run.metrics("stepped")
-            if stepped:
-                seconds = np.diff([0.0, *(r["seconds"] for r in stepped)])
-            else:
-                seconds = np.array([np.nan])
-            rows.append(
-                {
-                    "name": _named(run),
-                    "seconds a step": float(np.median(seconds)),
-                    "peak memory (GB)": max((r["memory_bytes"] or 0 for r in stepped), default=0) / 1e9,
-                    f"{self.knobs.metric}, {self.knobs.split}": _runs.score(run, self.knobs.metric, self.knobs.split),
-                }
-            )
+            steps = run.metrics("stepped")
+            seconds = np.array([np.nan])
+            if steps:
+                seconds = np.diff([0.0, *(record["seconds"] for record in steps)])
+            memory = max((record["memory_bytes"] or 0 for record in steps), default=0)
+            row = {
+                "name": _named(run),
+                "seconds a step": float(np.median(seconds)),
+                "peak memory (GB)": memory / 1e9,
+            }
+            row[f"{self.knobs.metric}, {self.knobs.split}"] = _runs.score(run, self.knobs.metric, self.knobs.split)
+            rows.append(row)
         return {"rows": rows}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -86,18 +85,19 @@ class RunCosts(_runs.RunFigure):
         return style.legend_below(figure)
 
     def _message(self, rows: list[dict], score: str) -> str:
-        """The dearest step against the cheapest, and what it brought."""
+        """Compare the slowest run with the fastest in words: extra time and difference in score."""
         timed = [row for row in rows if not np.isnan(row["seconds a step"]) and not np.isnan(row[score])]
         if len(timed) < 2:
             return f"cost and {score} of each run"
-        cheap, dear = (of(timed, key=lambda row: row["seconds a step"]) for of in (min, max))
-        more = dear["seconds a step"] / cheap["seconds a step"] - 1
-        gained = f"{score} <b>{dear[score] - cheap[score]:+.3f}</b>"
-        return f"the slowest run takes <b>{more:.0%}</b> longer a step than the fastest, {gained}"
+        fastest = min(timed, key=lambda row: row["seconds a step"])
+        slowest = max(timed, key=lambda row: row["seconds a step"])
+        extra = slowest["seconds a step"] / fastest["seconds a step"] - 1
+        gain = f"{score} <b>{slowest[score] - fastest[score]:+.3f}</b>"
+        return f"the slowest run takes <b>{extra:.0%}</b> longer a step than the fastest, {gain}"
 
     def alt(self, numbers: Numbers) -> str:
-        values = "; ".join(
-            f"{row['name']}: " + ", ".join(f"{k} {v:.3g}" for k, v in row.items() if k != "name")
-            for row in numbers["rows"]
-        )
-        return f"Costs and scores of {len(numbers['rows'])} runs. {values}."
+        runs = []
+        for row in numbers["rows"]:
+            values = ", ".join(f"{name} {value:.3g}" for name, value in row.items() if name != "name")
+            runs.append(f"{row['name']}: {values}")
+        return f"Costs and scores of {len(numbers['rows'])} runs. {'; '.join(runs)}."

@@ -46,18 +46,18 @@ class RoadmapPipeline(Figure):
         else:
             way = "dashed: no gradient runs back"
         figure = self.canvas(way, height=420)
-        words = []  # set at once: plotly checks all there are anew with each that is added
+        annotations = []  # added all at once, since plotly checks all annotations with each addition
         boxes = []
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
-            (x0, y0) = place[start]
-            (x1, y1) = place[end]
-            stopped = "plus" in (start, end)
+            x0, y0 = place[start]
+            x1, y1 = place[end]
+            stopped = "plus" in (start, end)  # no gradient flows through rank plus
             back = self.knobs.backward
             if stopped and back:
                 continue
             tail, head = sorted(((x0 + 0.47, y0), (x1 - 0.47, y1)), reverse=back)
-            words.append(
+            annotations.append(
                 {
                     "x": head[0],
                     "y": head[1],
@@ -74,6 +74,9 @@ class RoadmapPipeline(Figure):
                 }
             )
         for name, label, module, x, y in numbers["boxes"]:
+            line = {"color": style.BLUE, "width": 2, "dash": "solid"}
+            if name == "plus":
+                line = {"color": style.GREY, "width": 2, "dash": "dash"}
             boxes.append(
                 {
                     "type": "rect",
@@ -82,25 +85,26 @@ class RoadmapPipeline(Figure):
                     "y0": y - 0.16,
                     "y1": y + 0.16,
                     "fillcolor": "#EAF3F9",
-                    "line": {
-                        "color": style.BLUE if name != "plus" else style.GREY,
-                        "width": 2,
-                        "dash": "dash" if name == "plus" else "solid",
-                    },
+                    "line": line,
                 }
             )
+            text = f"<b>{label}</b>"
             weight = numbers["weights"].get(name)
-            text = f"<b>{label}</b>" + (f"<br>× ({weight})" if weight else "")
-            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
+            if weight:
+                text += f"<br>× ({weight})"
+            annotations.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
             small = {"size": 11, "color": style.GREY}
-            words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
-        figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
+            annotations.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
+        figure.update_layout(annotations=[*figure.layout.annotations, *annotations], shapes=boxes)
+
+        # Invisible marks over the boxes carry the names of the code.
+        _, _, modules, x_places, y_places = zip(*numbers["boxes"], strict=True)
         figure.add_scatter(
-            x=[b[3] for b in numbers["boxes"]],
-            y=[b[4] for b in numbers["boxes"]],
+            x=x_places,
+            y=y_places,
             mode="markers",
             marker={"size": 60, "opacity": 0},
-            customdata=[b[2] for b in numbers["boxes"]],
+            customdata=modules,
             hovertemplate="%{customdata}<extra></extra>",
             showlegend=False,
         )

@@ -45,21 +45,26 @@ class MeasuredTricks(Figure):
         metric = self.knobs.metric
         gain_of_metric = f"{self.knobs.metric} gain"
         rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
+
+        # Put the baseline first, and refuse a file that does not hold the metric.
         base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
-        if base is None:
-            columns = []
-        else:
+        columns: list[str] = []
+        if base is not None:
             columns = [column for column in base["scores"] if not column.endswith(" gain")]
-        if base is None or metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
+            if self.knobs.show == ALONE and rows:
+                rows = [base, *rows]
+        if base is None or metric not in columns or len(rows) < 2:
             raise ValueError(
                 f"MeasuredTricks: {self.knobs.file or 'the example'} holds no waterfall of {metric!r}; it has "
                 f"{', '.join(columns) or 'no scores of tricks'}."
             )
-        rows = rows if self.knobs.show == CHAIN else [base, *rows]
-        for number, row in enumerate(rows):
-            for column in (metric, gain_of_metric) if number else (metric,):
-                if column not in row["scores"]:
-                    raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {column!r}.")
+        for row in rows:
+            if metric not in row["scores"]:
+                raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {metric!r}.")
+        for row in rows[1:]:
+            if gain_of_metric not in row["scores"]:
+                raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {gain_of_metric!r}.")
+
         gains = [Estimate.read(row["scores"][gain_of_metric]) for row in rows[1:]]
         return {
             "names": [str(row["setting"].get("switched on")) for row in rows],

@@ -96,16 +96,21 @@ class Tricks(Figure):
             y=f"{numbers['score']} (%)",
             height=560,
         )
-        spread = [f" ± {d}" if d else "" for d in numbers["deviations"]]
         names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
+        texts = []
+        for value, deviation in zip(values, numbers["deviations"], strict=True):
+            spread = f" ± {deviation}" if deviation else ""
+            texts.append(f"{value:.1f}{spread}")
         if adds:
-            steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
-            text = [(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)]
+            steps = [values[0]]
+            for index in range(1, len(values)):
+                steps.append(values[index] - values[index - 1])
+                texts[index] = f"{steps[index]:+.1f} → {texts[index]}"
             figure.add_waterfall(
                 x=names,
                 y=steps,
                 measure=["absolute"] + ["relative"] * (len(steps) - 1),
-                text=text,
+                text=texts,
                 increasing={"marker": {"color": style.BLUE}},
                 decreasing={"marker": {"color": style.VERMILLION}},
                 totals={"marker": {"color": style.GREY}},
@@ -116,14 +121,19 @@ class Tricks(Figure):
             figure.add_bar(
                 x=names,
                 y=values,
-                text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
+                text=texts,
                 textposition="outside",
                 marker={"color": style.BLUE},
-                error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(spread)},
+                error_y={
+                    "array": [deviation or 0 for deviation in numbers["deviations"]],
+                    "visible": any(numbers["deviations"]),
+                },
             )
         figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        rows = zip(numbers["names"], numbers["values"], strict=True)
-        return f"Published {numbers['score']}, {self.knobs.table}: " + ", ".join(f"{n} {v:.1f}" for n, v in rows) + "."
+        rows = []
+        for name, value in zip(numbers["names"], numbers["values"], strict=True):
+            rows.append(f"{name} {value:.1f}")
+        return f"Published {numbers['score']}, {self.knobs.table}: {', '.join(rows)}."

@@ -1,5 +1,5 @@
 # ruff: noqa: F401 (what the definitions of these names need)
-"""The code that lies in a published folder as `modeling_rankscope.py`, by which transformers' AutoModel opens it.
+"""The code of `modeling_rankscope.py` in an exported folder, with which transformers' AutoModel opens it.
 
 The lines that import from Rankscope are replaced there by the definitions themselves; see `_hub.modeling`.
 """
@@ -48,7 +48,7 @@ class RankscopeModel(PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, path: Any, *_: Any, config: Any = None, dtype: Any = None, **words: Any) -> RankscopeModel:
-        """Weights by timm's names where the backbone is timm's; those of a further head lie in a file of its own."""
+        """Load the weights, under timm's names if the backbone is timm's; a head's weights are in a second file."""
         known = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
         where = {name: words[name] for name in known if name in words}
         config = config or RankscopeConfig.from_pretrained(path, **where)
@@ -75,7 +75,7 @@ class RankscopeModel(PreTrainedModel):
 
 
 def backbone(layout: dict[str, Any]) -> nn.Module:
-    """What stands before the head: ours, or timm's without its classifier, pooled by itself or a feature map."""
+    """Build the backbone: ours, or timm's without its classifier, with its own pooling or as a feature map."""
     if "architecture" not in layout:
         return Stages(layout["stages"])
     import timm

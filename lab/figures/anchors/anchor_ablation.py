@@ -14,7 +14,7 @@ from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigur
 
 
 class AnchorAblation(Figure):
-    """mAP of the eight combinations of the parts of the class-anchor loss, and how far apart their anchors end."""
+    """mAP of the eight combinations of the parts of the class-anchor loss, and the final distance of their anchors."""
 
     title = "Which part of the class-anchor loss does the work?"
     source = "CAM, table 3"

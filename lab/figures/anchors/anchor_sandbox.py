@@ -39,7 +39,7 @@ class AnchorSandbox(Figure):
     anchors_y: tuple[float, ...] = knob("Second coordinates of your own anchors.", default=())
 
     def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Anchors [c 2], embeddings [n 2] and labels [n] before the first step.
+        """Return anchors [c 2], embeddings [n 2] and labels [n] before the first step.
 
         Raises:
             ValueError: own anchors that are not one point a class.

@@ -105,7 +105,7 @@ class Embeddings2d(Figure):
         return style.legend_below(figure)
 
     def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
-        """One set under one loss: the points, the letter of each class at its middle, and the anchors."""
+        """Draw one set under one loss: the points, the letter of each class at its mean, and the anchors."""
         points = pane[part]
         where = {"row": row, "col": column}
         if self.knobs.density:

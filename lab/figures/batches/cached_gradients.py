@@ -140,7 +140,7 @@ class CachedGradients(Figure):
 
 
 def soft_ranks(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Mean soft rank of the positives, a loss that couples every item of the batch with every other."""
+    """Return the mean soft rank of the positives, a loss in which all items of the batch depend on each other."""
     units = nn.functional.normalize(embeddings.double(), dim=1)
     s = units @ units.T
     same = (labels[:, None] == labels[None, :]) & ~torch.eye(len(labels), dtype=torch.bool)

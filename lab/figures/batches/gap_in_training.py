@@ -87,7 +87,7 @@ class GapInTraining(Figure):
 def _trained(
     lam: float, classes: int, per_class: int, steps: int, noise: float, seed: int
 ) -> tuple[_toy.Trace, torch.Tensor]:
-    """One training, and the labels of its points."""
+    """Train once; return the trace and the labels of the points."""
     toy = _toy.hidden_classes(noise=noise, seed=seed)
     loss = losses.create("contextual", lam=lam, gamma=0.0)
     trace = _toy.train(

@@ -103,7 +103,7 @@ class SimixSimilarities(Figure):
         return style.legend_below(figure)
 
     def _worked(self, numbers: Numbers) -> str:
-        """One mixed similarity, in words: that of the first in the list (eq. 9)."""
+        """Explain in words the mixed similarity of the first item of the list (eq. 9)."""
         first = numbers["order"][0]
         alpha = self.knobs.alpha
         one, other = (similarities[first] for similarities in numbers["of"])

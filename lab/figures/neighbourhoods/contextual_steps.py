@@ -126,7 +126,7 @@ class ContextualSteps(Figure):
 
     @staticmethod
     def _draw_matrix(figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]) -> None:
-        """One step: colours, a number or sign in each cell, and the kinds."""
+        """Draw one step: colours, a number or sign in each cell, and the kinds."""
         layer = numbers["layers"][name]
         n = len(twelve.NAMES)
         reach = max(np.abs(layer).max(), 1e-12)
@@ -171,7 +171,7 @@ class ContextualSteps(Figure):
         return {"row": twelve.NAMES[round(y)], "column": twelve.NAMES[round(x)]}
 
     def _followed(self, numbers: Numbers) -> str:
-        """What the steps say of the pair."""
+        """Describe the result of each step for the pair in words."""
         (i, j) = numbers["pair"]
         layers = numbers["layers"]
         company = numbers["shared"]
@@ -202,7 +202,7 @@ class ContextualSteps(Figure):
 
 
 def _frames(pair: tuple[int, int], n: int) -> list[dict]:
-    """Around the rows of a pair and around its cell."""
+    """Return frames around the rows of a pair and around its cell."""
     rows = [
         {"type": "rect", "x0": -1.5, "x1": n - 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": style.line(index, 2)}
         for index, y in enumerate(pair)

@@ -83,7 +83,7 @@ class RerankingBlend(Figure):
 
 
 def blended(cosine: torch.Tensor, beta: float, k: int) -> torch.Tensor:
-    """Cosines [n n] blended with the simplified similarity of eq. 15 and 16: neither strangers shared nor expansion."""
+    """Blend cosines [n n] with the simplified similarity of eq. 15 and 16, without M- and without expansion."""
     steps = Steps(k=k, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
     context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
     return beta * context + (1 - beta) * torch.exp(2 * cosine - 2)

@@ -22,7 +22,7 @@ def check_recipes(figure: Figure) -> None:
     """Check the losses that a figure is to train.
 
     Raises:
-        ValueError: one has no recipe; lists those that have.
+        ValueError: a loss has no recipe; the message lists the losses that have one.
     """
     unknown = set(figure.knobs.losses) - set(RECIPES)
     if unknown:
@@ -106,12 +106,12 @@ class TrainTestPaths(Figure):
         )
 
     def _drawn(self, path: dict[str, Any]) -> int:
-        """How many marks of a path are drawn: those up to `snapshot`, the start always among them."""
+        """Return the number of marks of a path to draw: those up to `snapshot`, always with the start."""
         return sum(step <= self.knobs.snapshot for step in path["steps"])
 
 
 def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:
-    """One training: its marks, and r@1 there on both sets."""
+    """Train once; return the steps of its marks, and r@1 of both sets there."""
     toy = _toy.hidden_classes(noise=noise, wrong_labels=wrong_labels, seed=seed)
     recipe, knobs = RECIPES[name]
     trace = _toy.train(losses.create(recipe, **knobs), toy, steps=steps, every=every, seed=seed)

@@ -54,14 +54,14 @@ class UnitCircle(Figure):
         return {"angles": angles, "labels": labels, "mover": mover, "places": places, "values": values}
 
     def contextual(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
-        """L_context of 004, eq. 5, from cosines [n n]."""
+        """Return L_context of 004, eq. 5, given cosines [n n]."""
         k = self.knobs
         steps = Steps(k=min(k.k, k.points), eps=k.eps, theta=ConstantGradient(k.alpha))
         w = contextual_similarity((2 - 2 * s).clamp_min(0), steps)
         return (same.to(w) - w).square().fill_diagonal_(0).mean()
 
     def contrastive(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
-        """L_contrast of 004, eq. 29, from cosines [n n]."""
+        """Return L_contrast of 004, eq. 29, given cosines [n n]."""
         other = ~torch.eye(len(s), dtype=torch.bool)
         parts = (self.knobs.delta_pos - s)[same & other].relu(), (s - self.knobs.delta_neg)[~same].relu()
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
@@ -113,7 +113,7 @@ class UnitCircle(Figure):
         return style.legend_below(figure)
 
     def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """Both classes on the circle, and the point that moves between them."""
+        """Draw both classes on the circle, and the point that moves between them."""
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
         x = np.cos(angles)

@@ -91,7 +91,7 @@ class OneThreshold(_runs.RunFigure):
 
 
 def _panel(same: np.ndarray, other: np.ndarray, edges: list[int], column: int) -> Numbers:
-    """Shares between the edges of pairs of one class and of two, and the rates at the threshold."""
+    """Return the shares per bin of pairs of one class and of two classes, and the rates at the threshold."""
     sides = {
         name: -np.diff(np.append(of[edges[:-1]], 0)) / max(1, of[0]) for name, of in (("same", same), ("other", other))
     }

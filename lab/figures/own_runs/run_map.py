@@ -101,7 +101,7 @@ class RunMap(_runs.RunFigure):
 
 
 def _numeric(text: str) -> tuple:
-    """Sort key: numbers by value before words."""
+    """Return a sort key: numbers by value, before words."""
     try:
         return 0, float(text), ""
     except ValueError:

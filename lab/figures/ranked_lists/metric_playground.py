@@ -38,7 +38,7 @@ class MetricPlayground(Figure):
     classes: str = knob("Classes of your own points, one letter each, for instance AABB.", default="")
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """Points [n 2] and labels [n].
+        """Return points [n 2] and labels [n].
 
         Raises:
             ValueError: x, y and classes have different lengths, or fewer than two points of a class.

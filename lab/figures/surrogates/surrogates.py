@@ -150,7 +150,7 @@ class Surrogates(Figure):
 
 
 def alive_words(interval: tuple[float, float]) -> str:
-    """Where a gradient is alive, in words."""
+    """Say in words for which gaps a gradient is alive."""
     low, high = interval
     if low == high:
         return "nowhere"

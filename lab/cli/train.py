@@ -23,7 +23,7 @@ from lab.cli._output import add_flags, print_json, say, show
 from lab.core.words import PROGRAM, kind_of
 
 if TYPE_CHECKING:
-    from lab.exporters import Curves
+    from lab.exporters import CurveExporter
     from lab.launchers import Launcher
     from lab.runs import Run
     from lab.runs.custom.modules import Custom
@@ -217,7 +217,7 @@ def _live(arguments: argparse.Namespace) -> list:
         )
     made = {name: exporters.create(name) for name in arguments.export}
     for name, exporter in made.items():
-        if not isinstance(exporter, exporters.Curves):
+        if not isinstance(exporter, exporters.CurveExporter):
             raise ValueError(f"--export writes curves, and {name} has none; use lab export after the training.")
         exporter.check_installed()
     return list(made.values())
@@ -226,7 +226,7 @@ def _live(arguments: argparse.Namespace) -> list:
 def _go(
     run: Run,
     arguments: argparse.Namespace,
-    exporters: Sequence[Curves] = (),
+    exporters: Sequence[CurveExporter] = (),
     processes: Processes | None = None,
     custom: Custom | None = None,
 ) -> int:

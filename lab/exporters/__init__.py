@@ -1,4 +1,4 @@
-"""Exporters, one file each, from a run to what other tools read: `names()`, `create(name, **knobs)`, `add(cls)`.
+"""Exporters, one file each, write a run for other tools: `names()`, `create(name, **knobs)`, `add(cls)`.
 
 Derive your own from `Exporter`.
 

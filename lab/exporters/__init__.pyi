@@ -6,8 +6,8 @@ from ._catalog import add as add
 from ._catalog import create as create
 from ._catalog import get as get
 from ._catalog import names as names
-from ._curves import Curves as Curves
-from ._curves import Log as Log
+from ._curves import CurveExporter as CurveExporter
+from ._curves import CurveLog as CurveLog
 from ._curves import following as following
 from ._program import EncoderExporter as EncoderExporter
 from ._rows import ExportRows as ExportRows

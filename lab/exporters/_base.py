@@ -1,4 +1,4 @@
-"""What every exporter is: knobs, a suffix, and a way to write a run; a failure leaves nothing behind."""
+"""Base class of exporters: knobs, a file suffix, and a method that writes a run; a failure leaves no file behind."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +14,10 @@ from lab.runs.folder import Run
 
 
 class Exporter(HasKnobs):
-    """Base of every exporter: writes a run as another tool reads it.
+    """Base class of all exporters, which write a run in the format of another tool.
 
-    suffix: the end of the file's name; empty for an exporter that writes a folder.
-    needs: modules of other libraries that it imports. extra: of Rankscope, which brings them.
+    suffix: end of the file's name; empty for an exporter that writes a folder.
+    needs: modules of other libraries that it imports. extra: extra of Rankscope that installs them.
     """
 
     suffix: ClassVar[str] = ""
@@ -25,30 +25,29 @@ class Exporter(HasKnobs):
     extra: ClassVar[str] = ""
 
     def check_installed(self) -> None:
-        """Refuse to begin what would fail for want of a library.
+        """Refuse an export for which a library is missing.
 
         Raises:
-            ValueError: names what is missing and the line that installs it.
+            ValueError: a library is missing; the message says how to install it.
         """
         if self.extra:
             need(f"An export to {name_of(type(self))}", self.extra, *self.needs)
 
     def write(self, run: Run, path: Path) -> None:
-        """Write the file `path`, or into the empty folder `path` where there is no suffix.
+        """Write the file `path`, or into the empty folder `path` if the exporter has no suffix.
 
         Raises:
-            ValueError: the run lacks what is to be written.
+            ValueError: the run lacks the data to write.
         """
         raise NotImplementedError(f"{type(self).__name__} must define write.")
 
     def export(self, run: Run | EmbeddingSet, path: Path | str | None = None) -> Path:
-        """Write a run, by default beside where one stands, named after the run; returns where.
+        """Write a run, by default into the current folder under the run's name; return the path.
 
         Vectors (`lab.EmbeddingSet`) are written as the run that `lab.runs.from_embeddings` makes of them.
 
         Raises:
-            ValueError: a library is missing, something stands there already, or what `write` raises; then nothing was
-                written.
+            ValueError: a library is missing, the path exists already, or `write` raises; no file is written then.
         """
         if not isinstance(run, Run):
             check_allowed()
@@ -58,10 +57,12 @@ class Exporter(HasKnobs):
                 return self.export(from_embeddings(run, runs=folder, measure=False), path)
         check_allowed()
         self.check_installed()
-        path = Path(path or f"{run.name}{self.suffix or '-' + name_of(type(self))}")
+        ending = self.suffix or f"-{name_of(type(self))}"
+        path = Path(path or f"{run.name}{ending}")
         if path.exists():
             raise ValueError(f"{path} is there already; name another place with --output, or move it away.")
         remove_left_overs(path)
-        with (replacing if self.suffix else making)(path) as unfinished:
+        create = replacing if self.suffix else making  # a file, or a folder
+        with create(path) as unfinished:
             self.write(run, unfinished)
         return path

@@ -1,4 +1,4 @@
-"""What exporters of a training's curves share: which numbers these are, and following a training while it runs."""
+"""Base class of exporters of training curves, and a function that exports them while a training runs."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,28 +15,34 @@ STEPPED = ("loss", "lr", "gradient_norm", "images_per_second", "memory_bytes")
 """Numbers of a training step; each is a curve `training/NAME`."""
 
 
-class Log:
-    """Takes the curves of one run; `Curves.open` makes one.
+class CurveLog:
+    """Base class of logs, which write the curves of one run; `CurveExporter.open` makes a log.
 
-    place: where they come to lie, for people.
+    place: path or address of the curves, for messages.
     """
 
     place: str = ""
     step: int = 0
 
     def take(self, record: Mapping[str, Any]) -> None:
-        """Write what a record of metrics.jsonl tells, under `training/`, or under the name of a split."""
-        self.step = record.get("step") or self.step  # the last evaluation tells none: it is of the last one
-        values, kind = record.get("values") or {}, record["kind"]
+        """Write the numbers of a record of metrics.jsonl, under `training/` or under the name of a split."""
+        self.step = record.get("step") or self.step  # the record of the last evaluation has no step
+        values = record.get("values") or {}
+        kind = record["kind"]
         if kind == "stepped":
-            named = {f"training/{name}": record.get(name) for name in STEPPED}
+            prefix = "training"
+            values = {name: record.get(name) for name in STEPPED}
         elif kind == "validated":
-            named = {f"validation/{name}": value for name, value in values.items()}
-        elif kind == "evaluated" and record["split"] != "validation":  # whose curve ends with the best or last step
-            named = {f"{record['split']}/{name}": value for name, value in values.items()}
+            prefix = "validation"
+        elif kind == "evaluated" and record["split"] != "validation":  # that curve ends with the best or last step
+            prefix = record["split"]
         else:
             return
-        numbers = {name: float(value) for name, value in named.items() if value is not None}
+
+        numbers = {}
+        for name, value in values.items():
+            if value is not None:
+                numbers[f"{prefix}/{name}"] = float(value)
         self.scalars(self.step, numbers, record.get("at", 0.0))
 
     def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
@@ -44,43 +50,45 @@ class Log:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Finish well."""
+        """Finish the log."""
 
 
-class Curves(Exporter):
-    """Base of exporters that write curves, of a run that is over or of one that is training."""
+class CurveExporter(Exporter):
+    """Base class of exporters that write curves, of a finished run or of a running training."""
 
     @abstractmethod
-    def open(self, run: Run, place: str | None = None) -> Log:
-        """Begin a log; `place` is where, by default where the library keeps its own for a run that is training."""
+    def open(self, run: Run, place: str | None = None) -> CurveLog:
+        """Begin a log at `place`, by default at the library's usual place for a running training."""
 
     def export(self, run: Run, path: Path | str | None = None) -> Any:
-        """Copy a run's curves; returns where they lie."""
+        """Write a run's curves; return their path or address."""
         self.check_installed()
-        log = self.copied(run, self.open(run, None if path is None else str(path)))
+        log = self.open(run, None if path is None else str(path))
+        self.copy_records(run, log)
         log.close()
         return log.place
 
-    def copied(self, run: Run, log: Log) -> Log:
-        """Write all that a run has recorded so far."""
+    def copy_records(self, run: Run, log: CurveLog) -> None:
+        """Write all records that a run has so far."""
         for record in run.metrics():
             log.take(record)
-        return log
 
 
-def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) -> Iterator[Record]:
-    """The same records, while each exporter writes its curves. What an exporter cannot write is told in a note, and
-    the training goes on: its own folder keeps everything.
+def following(run: Run, exporters: Sequence[CurveExporter], records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the same records, while each exporter writes its curves.
 
-    A training that is resumed begins a new log, with all that was before.
+    If an exporter fails, a note says so and the training continues, since the run's folder has all records. A training
+    that is resumed begins a new log, with all earlier records.
     """
-    logs: dict[Curves, Log | None] = dict.fromkeys(exporters)
+    logs: dict[CurveExporter, CurveLog | None] = dict.fromkeys(exporters)
     try:
         for record in records:
             for exporter, log in list(logs.items()):
                 try:
-                    if log is None:  # not before the run has cut off what came after its last checkpoint
-                        logs[exporter] = exporter.copied(run, exporter.open(run))
+                    if log is None:  # only now has the run removed the records after its last checkpoint
+                        log = exporter.open(run)
+                        exporter.copy_records(run, log)
+                        logs[exporter] = log
                     else:
                         log.take(record.as_json())
                 except Exception as error:
@@ -89,6 +97,7 @@ def following(run: Run, exporters: Sequence[Curves], records: Iterable[Record]) 
                     yield Note(f"{sentence} The training goes on; write it afterwards with lab export {run.path}.")
             yield record
     finally:
-        for log in filter(None, logs.values()):
-            with suppress(Exception):  # of a server that went away last; the run's folder keeps everything
-                log.close()
+        for log in logs.values():
+            if log is not None:
+                with suppress(Exception):  # a server may be gone; the run's folder has all records
+                    log.close()

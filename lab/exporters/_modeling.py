@@ -1,5 +1,5 @@
 # ruff: noqa: F401 (what the definitions of these names need)
-"""The code that lies in a published folder as `modeling_rankscope.py`, by which transformers' AutoModel opens it.
+"""The code of `modeling_rankscope.py` in an exported folder, with which transformers' AutoModel opens it.
 
 The lines that import from Rankscope are replaced there by the definitions themselves; see `_hub.modeling`.
 """
@@ -38,24 +38,32 @@ class RankscopeModel(PreTrainedModel):
         super().__init__(config)
         layout = config.rankscope["layout"]
         self.backbone = backbone(layout)
-        pool = nn.Identity() if layout["pooling"] == "native" else Pool(layout["pooling"])
-        self.head, self.normalise = Head(pool, **layout["head"]), layout["normalise"]
+        if layout["pooling"] == "native":
+            pool = nn.Identity()
+        else:
+            pool = Pool(layout["pooling"])
+        self.head = Head(pool, **layout["head"])
+        self.normalise = layout["normalise"]
         self.post_init()
 
     @classmethod
     def from_pretrained(cls, path: Any, *_: Any, config: Any = None, dtype: Any = None, **words: Any) -> RankscopeModel:
-        """Weights by timm's names where the backbone is timm's; those of a further head lie in a file of its own."""
+        """Load the weights, under timm's names if the backbone is timm's; a head's weights are in a second file."""
         known = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
         where = {name: words[name] for name in known if name in words}
         config = config or RankscopeConfig.from_pretrained(path, **where)
-        model, file = cls(config), functools.partial(cached_file, path, **where)
-        layout, weights = config.rankscope["layout"], load_file(file("model.safetensors"))
+        model = cls(config)
+        file = functools.partial(cached_file, path, **where)
+        layout = config.rankscope["layout"]
+        weights = load_file(file("model.safetensors"))
         if weights.keys() != model.state_dict().keys():  # else this class itself has saved them
             weights = {layout["prefix"] + name: value for name, value in weights.items()}
             weights |= load_file(file("head.safetensors")) if layout["head_file"] else {}
         model.load_state_dict(weights)
         dtype = dtype or words.get("torch_dtype")
-        dtype = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype  # "auto": as it was trained
+        # "auto": as it was trained
+        if isinstance(dtype, str):
+            dtype = getattr(torch, dtype, None)
         return model.eval() if dtype is None else model.eval().to(dtype)
 
     def forward(self, pixel_values: torch.Tensor, **_: Any) -> BaseModelOutputWithPooling:
@@ -67,7 +75,7 @@ class RankscopeModel(PreTrainedModel):
 
 
 def backbone(layout: dict[str, Any]) -> nn.Module:
-    """What stands before the head: ours, or timm's without its classifier, pooled by itself or a feature map."""
+    """Build the backbone: ours, or timm's without its classifier, with its own pooling or as a feature map."""
     if "architecture" not in layout:
         return Stages(layout["stages"])
     import timm

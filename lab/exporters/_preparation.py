@@ -1,4 +1,4 @@
-"""Resizing and cropping as part of a program, and the lines that do it outside of one."""
+"""Resizing and cropping as part of an exported program, and the lines of code that do the same outside of it."""
 
 from __future__ import annotations
 
@@ -50,13 +50,16 @@ def _cubic(distance: torch.Tensor) -> torch.Tensor:
 
 
 KERNELS = {"bilinear": _triangle, "bicubic": _cubic}
-"""How much each place adds to a new pixel, by their distance in steps of the smaller image."""
+"""Weight of an old pixel in a new pixel, by their distance in steps of the smaller image."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """How a run prepares its test images: the shorter side, or both, to `resize` pixels, then the middle `size` x
-    `size`. interpolation: `bilinear` or `bicubic`."""
+    """How a run prepares its test images: resize the shorter side, or both, to `resize` pixels, then crop the middle
+    `size` x `size`.
+
+    squash: whether both sides are resized. interpolation: `bilinear` or `bicubic`.
+    """
 
     size: int
     resize: int
@@ -65,20 +68,23 @@ class Geometry:
 
     @classmethod
     def of(cls, transform: Transform) -> Geometry:
-        """Read that of a testing transform.
+        """Read the geometry of a test transform.
 
         Raises:
-            ValueError: it pads images or interpolates in a way that no exported program does.
+            ValueError: the transform pads images, or its interpolation cannot be exported.
         """
         resize, crop, *_ = transform.geometry.transforms
-        given = getattr(resize, "interpolation", "")
-        interpolation = str(getattr(given, "value", given))  # torchvision keeps its default as a text
+        mode = getattr(resize, "interpolation", "")
+        interpolation = str(getattr(mode, "value", mode))  # torchvision's default is a string
         if interpolation not in KERNELS:
             raise ValueError(
                 "The encoder's own configuration resizes images in a way that cannot be exported; evaluate the run "
                 "with --testing.preprocessing protocol first."
             )
-        sides = [resize.size] if isinstance(resize.size, int) else list(resize.size)
+        if isinstance(resize.size, int):
+            sides = [resize.size]
+        else:
+            sides = list(resize.size)
         return cls(int(crop.size[0]), int(sides[0]), len(sides) == 2, interpolation)
 
     def lines(self, opened: str, imports: str, raw: bool) -> str:
@@ -86,12 +92,19 @@ class Geometry:
 
         imports: what they import besides. raw: whether the program takes pictures of any size.
         """
-        size, resize = self.size, self.resize
+        size = self.size
+        resize = self.resize
         short = "" if self.squash else "short = min(picture.size)\n    "
-        sides = f"({resize}, {resize})" if self.squash else f"[{resize} * side // short for side in picture.size]"
+        if self.squash:
+            sides = f"({resize}, {resize})"
+        else:
+            sides = f"[{resize} * side // short for side in picture.size]"
         how = f"{'both sides' if self.squash else 'the shorter side'} {resize} pixels"
         kernel = {"interpolation": self.interpolation, "resampling": self.interpolation.upper()}
-        rest = RAW if raw else CROPPED.format(size=size, short=short, sides=sides, how=how, **kernel)
+        if raw:
+            rest = RAW
+        else:
+            rest = CROPPED.format(size=size, short=short, sides=sides, how=how, **kernel)
         return LINES.format(imports=imports, opened=opened, rest=rest)
 
     def as_processor(self, encoder: Any) -> dict[str, Any]:
@@ -113,10 +126,10 @@ class Geometry:
 
 
 class Preparation(nn.Module):
-    """Pictures uint8 [n 3 h w] of any size to the pixels [n 3 s s] that the encoder sees, whole numbers 0 to 255.
+    """Convert pictures uint8 [n 3 h w] of any size to the encoder's input [n 3 s s], whole numbers 0 to 255.
 
-    It is Pillow's resizing (a triangle or a cubic as wide as the step, rounded after each direction) and the crop of
-    the middle, as two products with matrices. Sizes are tensors here, so that an exported program takes any.
+    It computes Pillow's resizing (a triangle or a cubic as wide as the step, rounded after each direction) and the crop
+    of the middle as two products with matrices. Sizes are tensors, so that an exported program accepts any size.
     """
 
     def __init__(self, geometry: Geometry):
@@ -124,23 +137,29 @@ class Preparation(nn.Module):
         self.geometry = geometry
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        rows, columns = (torch.arange(pictures.shape[side], device=pictures.device).float() for side in (2, 3))
+        rows = torch.arange(pictures.shape[2], device=pictures.device).float()
+        columns = torch.arange(pictures.shape[3], device=pictures.device).float()
         shorter = torch.minimum(rows[-1], columns[-1]) + 1
-        across = self._weights(columns, shorter)
-        pixels = torch.floor(pictures.float() @ across.T + 0.5).clamp(0, 255)
+        horizontal = self._weights(columns, shorter)
+        pixels = torch.floor(pictures.float() @ horizontal.T + 0.5).clamp(0, 255)
         return torch.floor(self._weights(rows, shorter) @ pixels + 0.5).clamp(0, 255)
 
     def _weights(self, places: torch.Tensor, shorter: torch.Tensor) -> torch.Tensor:
-        """What each place of one direction, 0 to l - 1, adds to each pixel: float32 [s l], rows of sum 1.
+        """Return the weight of each old pixel of one direction in each new pixel: float32 [s l], rows of sum 1.
 
-        shorter: the picture's shorter side.
+        Args:
+            places: 0 to l - 1. shorter: the picture's shorter side.
         """
-        size, resize = self.geometry.size, self.geometry.resize
+        size = self.geometry.size
+        resize = self.geometry.resize
         length = places[-1] + 1
         used = torch.minimum(length, SLENDER * shorter)  # a very slender picture is cut at both ends
         start = torch.round((length - used) / 2)
         whole = torch.full_like(used, resize)
-        resized = whole if self.geometry.squash else (used.long() * resize // shorter.long()).float()
+        if self.geometry.squash:
+            resized = whole
+        else:
+            resized = (used.long() * resize // shorter.long()).float()
         step = used / resized
         first = torch.round((resized - size) / 2)
         centres = (torch.arange(size, device=places.device) + first + 0.5) * step + start

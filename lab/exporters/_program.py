@@ -1,4 +1,4 @@
-"""What exporters of the encoder share: the encoder with its scaling, images to try it on, and the check."""
+"""Base classes of exporters of the encoder: the encoder with its scaling, trial images, and a check of the result."""
 
 import json
 from collections.abc import Callable
@@ -23,12 +23,13 @@ from lab.runs.building.trained import FromPixels, open_trained
 from lab.runs.custom.modules import again
 from lab.runs.folder import Run
 
-CLOSE, CLOSE_RAW = 1e-4, 5e-3
-"""How far an embedding of the written program may be from the encoder's; of one that resizes, too, whose pixels may
-differ from Pillow's by one of 256 levels."""
+CLOSE = 1e-4
+CLOSE_RAW = 5e-3
+"""Largest difference between an embedding of the exported program and of the encoder; the second is for a program that
+also resizes, whose pixels may differ from Pillow's by one of 256 levels."""
 
 TRIED_RAW = ((1.5, 2.1), (2.3, 1.0))
-"""Height and width, in sides of the crop, of the pictures that such a program is tried on."""
+"""Height and width, in sides of the crop, of the trial pictures of such a program."""
 
 BESIDE = """# FILE
 
@@ -50,11 +51,11 @@ What only an evaluation does (mirror images, further scales, beta-normalisation)
 
 @dataclass(frozen=True)
 class Program:
-    """The encoder of a run, ready to be written.
+    """The encoder of a run, ready for export.
 
-    module: uint8 pixels to embeddings [n d]. encoder: what it holds. geometry: how test images are prepared.
-    trials: pixels uint8 [n 3 h w], and float32 [n d], what the run's own loading and encoder make of them.
-    about: of the run, for whoever has only the file. raw: whether it takes pictures of any size.
+    module: maps uint8 pixels to embeddings [n d]. encoder: the encoder in it. geometry: how test images are prepared.
+    trials: pixels uint8 [n 3 h w], and their embeddings float32 [n d] by the run's own loading and encoder.
+    about: facts about the run, for readers of the file alone. raw: whether it accepts pictures of any size.
     """
 
     module: nn.Module
@@ -66,31 +67,38 @@ class Program:
 
     @property
     def example(self) -> tuple[torch.Tensor]:
-        """Two images to trace it with."""
+        """Two images for tracing."""
         return (self.trials[0][0][:2],)
 
     @property
     def shapes(self) -> tuple[dict[int, Any]]:
-        """What torch.export has to know: which sizes are free."""
+        """The sizes that torch.export must leave free."""
         free = {0: torch.export.Dim("images", min=1)}
         if self.raw:
-            free |= {2: torch.export.Dim("height", min=2), 3: torch.export.Dim("width", min=2)}
+            free[2] = torch.export.Dim("height", min=2)
+            free[3] = torch.export.Dim("width", min=2)
         return (free,)
 
     def beside(self, opened: str, imports: str) -> str:
-        """What lies beside the file: what it is, and the lines that use it."""
-        size, within = self.geometry.size, "resized, cropped, scaled and normalised within"
+        """Return the text of the file beside the program: its description, and the lines of code that use it."""
+        size = self.geometry.size
+        if self.raw:
+            sides = "height width"
+            prepared = "resized, cropped, scaled and normalised within"
+        else:
+            sides = f"{size} {size}"
+            prepared = "resized and cropped as below; scaled and normalised within"
         return BESIDE.format(
             **self.about,
-            sides="height width" if self.raw else f"{size} {size}",
-            prepared=within if self.raw else "resized and cropped as below; scaled and normalised within",
+            sides=sides,
+            prepared=prepared,
             lines=self.geometry.lines(opened, imports, self.raw),
             details=json.dumps(self.about, indent=1),
         )
 
 
 class EncoderExporter(Exporter):
-    """Base of the exporters that write the encoder: one of a person's own has to be given again."""
+    """Base class of the exporters that write the encoder. An encoder from outside has to be passed again."""
 
     checkpoint: Literal["as evaluated", "best", "last"] = knob(
         "Checkpoint whose weights are written.", default="as evaluated"
@@ -99,19 +107,19 @@ class EncoderExporter(Exporter):
     given = cast(Any, None)
 
     def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
-        """As every exporter does.
+        """Write the encoder of a run; see `Exporter.export`.
 
         Args:
-            encoder: the module that `lab.train` was given for this run, or `module:function` that makes it.
+            encoder: the module that was passed to `lab.train` for this run, or `module:function` that makes it.
         """
         self.given = None if encoder is None else again(encoder, run)
         return super().export(run, path)
 
     def program(self, run: Run, raw: bool = False) -> Program:
-        """The encoder as the knobs want it. raw: with resizing and cropping before it.
+        """Return the encoder of the chosen checkpoint; with `raw`, including resizing and cropping.
 
         Raises:
-            ValueError: the run has no such checkpoint, it does not fit, or it is of an encoder that was not given.
+            ValueError: the run has no such checkpoint, it does not fit, or an encoder from outside was not passed.
         """
         config = run.config
         if config.imported:
@@ -126,20 +134,33 @@ class EncoderExporter(Exporter):
             )
         checkpoint = None if self.knobs.checkpoint == "as evaluated" else self.knobs.checkpoint
         model = open_trained(run, checkpoint, encoder=self.given)
-        if config.encoder.values.get("lora"):  # not in a network of somebody's own
+        if config.encoder.values.get("lora"):  # an encoder from outside has no such knob
             merge_attention(model.encoder)
-        seen = testing_transform(config, model.encoder)
-        geometry, pixels = Geometry.of(seen), FromPixels(model.encoder).eval()
-        trials = _trials(model.encoder, seen, geometry.size, TRIED_RAW if raw else ((1, 1),))
-        about = {"run": run.name, "checkpoint": model.checkpoint, "step": model.step, "size": geometry.size}
-        about |= {"dim": trials[0][1].shape[1], "similarity": config.similarity, "testing": config.testing.as_dict()}
+
+        transform = testing_transform(config, model.encoder)
+        geometry = Geometry.of(transform)
+        module: nn.Module = FromPixels(model.encoder).eval()
+        sizes: tuple[tuple[float, float], ...] = ((1, 1),)
+        if raw:
+            module = nn.Sequential(Preparation(geometry), module)
+            sizes = TRIED_RAW
+        trials = _trials(model.encoder, transform, geometry.size, sizes)
+
+        about = {
+            "run": run.name,
+            "checkpoint": model.checkpoint,
+            "step": model.step,
+            "size": geometry.size,
+            "dim": trials[0][1].shape[1],
+            "similarity": config.similarity,
+            "testing": config.testing.as_dict(),
+        }
         about |= threshold.exported(run, of_encoder=True)
-        module = nn.Sequential(Preparation(geometry), pixels) if raw else pixels
         return Program(module.eval(), model.encoder, geometry, trials, about, raw)
 
 
 class ProgramExporter(EncoderExporter):
-    """Base of the exporters that write the encoder as one file, which runs without Rankscope."""
+    """Base class of the exporters that write the encoder as one file, which runs without Rankscope."""
 
     raw: bool = knob("Take pictures of any size: resizing and cropping are part of the program, too.", default=False)
 
@@ -148,7 +169,7 @@ class ProgramExporter(EncoderExporter):
     beside = ""
 
     def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
-        """As every exporter does; the lines that use the file are written beside it, as `PATH.md`."""
+        """Write the program, and beside it `PATH.md` with the lines of code that use it."""
         path = super().export(run, path, encoder)
         write_text(path.with_name(path.name + ".md"), self.beside.replace("FILE", path.name))
         return path
@@ -159,40 +180,45 @@ class ProgramExporter(EncoderExporter):
         self.save(program, path)
 
     def save(self, program: Program, path: Path) -> None:
-        """Write the program and try it.
+        """Write the program and check it.
 
         Raises:
-            ValueError: it embeds otherwise than the encoder.
+            ValueError: its embeddings differ from those of the encoder.
         """
         raise NotImplementedError(f"{type(self).__name__} must define save.")
 
 
 @torch.no_grad()
 def _trials(
-    encoder: Any, seen: Transform, side: int, sizes: tuple[tuple[float, float], ...]
+    encoder: Any, transform: Transform, side: int, sizes: tuple[tuple[float, float], ...]
 ) -> list[tuple[torch.Tensor, np.ndarray]]:
-    """Drawn pictures of some sizes, smooth as photos are, and their embeddings: what Pillow makes of them decides."""
-    draw, trials = np.random.default_rng(0), []
+    """Return random smooth pictures of some sizes as pixels, and their embeddings after Pillow's resizing."""
+    random = np.random.default_rng(0)
+    trials = []
     for height, width in sizes:
-        corners = draw.integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
-        whole = (round(width * side), round(height * side))
-        pictures = [Image.fromarray(one).resize(whole, Image.Resampling.BILINEAR) for one in corners]
-        pixels = torch.from_numpy(np.stack([np.asarray(one) for one in pictures])).permute(0, 3, 1, 2).contiguous()
-        prepared = pixels if whole == (side, side) else torch.stack([seen.geometry(one) for one in pictures])
-        trials.append((pixels, encoder(seen.finish(prepared)).numpy()))
+        coarse = random.integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
+        size = (round(width * side), round(height * side))
+        pictures = [Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR) for pixels in coarse]
+        stacked = np.stack([np.asarray(picture) for picture in pictures])
+        pixels = torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
+        if size == (side, side):
+            prepared = pixels
+        else:
+            prepared = torch.stack([transform.geometry(picture) for picture in pictures])
+        trials.append((pixels, encoder(transform.finish(prepared)).numpy()))
     return trials
 
 
 def check_equal(embed: Callable[[torch.Tensor], np.ndarray], program: Program) -> None:
-    """Refuse a written program that does not do what the encoder does.
+    """Compare the embeddings of an exported program with those of the encoder.
 
     Raises:
-        ValueError: it embeds otherwise than the encoder.
+        ValueError: they differ by more than the tolerance.
     """
-    off = max(float(np.abs(embed(images) - expected).max()) for images, expected in program.trials)
-    close = CLOSE_RAW if program.raw else CLOSE
-    if not off <= close:
+    difference = max(float(np.abs(embed(images) - expected).max()) for images, expected in program.trials)
+    tolerance = CLOSE_RAW if program.raw else CLOSE
+    if not difference <= tolerance:
         raise ValueError(
-            f"The exported program embeds otherwise than the encoder, by up to {off:.2g} where {close:g} is allowed; "
-            "nothing was written. Keep the run's own checkpoint, and please report this."
+            f"The exported program embeds otherwise than the encoder, by up to {difference:.2g} where {tolerance:g} "
+            "is allowed; nothing was written. Keep the run's own checkpoint, and please report this."
         )

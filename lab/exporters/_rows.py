@@ -1,4 +1,4 @@
-"""The stored embeddings of a run as rows, each with what it is of."""
+"""The stored embeddings of a run as rows, each with its image, class and split."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,27 +9,27 @@ import numpy as np
 from lab import threshold
 from lab.core.knobs import HasKnobs, knob
 from lab.core.results import EmbeddingSet
-from lab.maps import kept as kept_maps
+from lab.maps import kept as stored_maps
 from lab.runs.folder import Run
 
 
 class RowsKnobs(HasKnobs):
-    """Which rows are written."""
+    """Knobs that choose the rows to write."""
 
     splits: tuple[str, ...] = knob("Embedded splits to write, one after the other; empty: all of them.", default=())
 
 
 @dataclass(frozen=True)
 class ExportRows:
-    """Embeddings, one image a row.
+    """Embeddings, one image per row.
 
     vectors: float32 [n d].
     labels: int64 [n].
     keys: names of the images, n.
     classes: names of their classes, n.
-    splits, parts: the split of each row, and whether it is one of its queries or of its gallery, n.
-    places: method of a kept map to float32 [n 2], where each row lies on it; NaN where it does not.
-    about: run, data set, its threshold and what the embeddings of each split are of.
+    splits, parts: the split of each row, and its part, `query` or `gallery`, n.
+    places: float32 [n 2] by the method of a stored map, the place of each row; NaN if the row is not on the map.
+    about: run, data set, threshold, and the origin of the embeddings of each split.
     """
 
     vectors: np.ndarray
@@ -43,51 +43,65 @@ class ExportRows:
 
     @property
     def coordinates(self) -> dict[str, np.ndarray]:
-        """The places as columns: `umap_x`, `umap_y` and so on, float32 [n]."""
-        return {f"{name}_{axis}": flat[:, i] for name, flat in self.places.items() for i, axis in enumerate("xy")}
+        """The places as columns `umap_x`, `umap_y` and so on, float32 [n]."""
+        columns = {}
+        for method, places in self.places.items():
+            columns[f"{method}_x"] = places[:, 0]
+            columns[f"{method}_y"] = places[:, 1]
+        return columns
 
 
 def rows_of(
     run: Run, splits: Sequence[str] = (), parts: Sequence[Literal["query", "gallery"]] = ("query", "gallery")
 ) -> ExportRows:
-    """Read stored embeddings.
+    """Read the stored embeddings of some splits and parts; without splits, of all that are embedded.
 
     Raises:
-        ValueError: a split has not been embedded, or the images' list cannot be read any more.
+        ValueError: a split has not been embedded, or the list of images can no longer be read.
     """
-    images, by_split = run.dataset(), []
+    images = run.dataset()
     splits = tuple(splits) or run.splits or ("test",)
+    sets = []
+    row_splits: list[str] = []
+    row_parts: list[str] = []
     for split in splits:
         for part in parts:
             embeddings = run.embeddings(split, part)
             if embeddings is not None and len(embeddings):
-                by_split.append((split, part, embeddings))
-    items = np.concatenate([one.items for *_, one in by_split])
-    labels = np.concatenate([one.labels for *_, one in by_split])
+                sets.append((split, embeddings))
+                row_splits += [split] * len(embeddings)
+                row_parts += [part] * len(embeddings)
+
+    items = np.concatenate([embeddings.items for _, embeddings in sets])
+    labels = np.concatenate([embeddings.labels for _, embeddings in sets])
+    origins = {split: run.origin(split).words for split in splits}
     return ExportRows(
-        vectors=np.concatenate([one.vectors for *_, one in by_split]),
+        vectors=np.concatenate([embeddings.vectors for _, embeddings in sets]),
         labels=np.maximum(labels, -1),  # -1: no class
-        keys=[images.keys[i] for i in items],
+        keys=[images.keys[item] for item in items],
         classes=images.names_of(labels).tolist(),
-        splits=[split for split, _, one in by_split for _ in range(len(one))],
-        parts=[part for _, part, one in by_split for _ in range(len(one))],
-        places=_places(run, by_split, len(images)),
-        about={"run": run.name, "data": images.name, "of": {one: run.origin(one).words for one in splits}}
-        | threshold.exported(run),
+        splits=row_splits,
+        parts=row_parts,
+        places=_places(run, sets, len(images)),
+        about={"run": run.name, "data": images.name, "of": origins, **threshold.exported(run)},
     )
 
 
-def _places(run: Run, by_split: Sequence[tuple[str, str, EmbeddingSet]], images: int) -> dict[str, np.ndarray]:
-    """Where each row lies on the maps that are kept: one split's map says nothing of another's."""
-    kept = {split: kept_maps.places(run, split) for split in dict.fromkeys(split for split, *_ in by_split)}
+def _places(run: Run, sets: Sequence[tuple[str, EmbeddingSet]], images: int) -> dict[str, np.ndarray]:
+    """Return the place of each row on the stored map of its split, by method; a split without the map has NaN."""
+    maps_of = {split: stored_maps.places(run, split) for split, _ in sets}
+    methods: set[str] = set()
+    for maps in maps_of.values():
+        methods.update(maps)
+
     places = {}
-    for method in sorted({method for maps in kept.values() for method in maps}):
+    for method in sorted(methods):
         parts = []
-        for split, _, embeddings in by_split:
-            by_image = np.full((images, 2), np.nan, np.float32)
-            if method in kept[split]:
-                items, flat = kept[split][method]
-                by_image[items] = flat
-            parts.append(by_image[embeddings.items])
+        for split, embeddings in sets:
+            place_of_item = np.full((images, 2), np.nan, np.float32)
+            if method in maps_of[split]:
+                items, flat = maps_of[split][method]
+                place_of_item[items] = flat
+            parts.append(place_of_item[embeddings.items])
         places[method] = np.concatenate(parts)
     return places

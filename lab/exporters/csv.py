@@ -1,4 +1,4 @@
-"""A CSV file with one image a row, for spreadsheets and R."""
+"""Export to a CSV file with one image per row, for spreadsheets and R."""
 
 import csv
 from pathlib import Path
@@ -12,10 +12,10 @@ from lab.runs.folder import Run
 
 
 class Csv(RowsKnobs, Exporter):
-    """Columns key, label, class, split, part, then v0, v1, ...; numbers are written so that they read back the same.
+    """Write the columns key, label, class, split, part, then v0, v1, ...; numbers are written with all digits.
 
-    A key or class that a spreadsheet would take for a formula begins with an apostrophe, as in every CSV file of ours.
-    Behind part stand the places on kept maps, as in `parquet`, empty where an image is not on one.
+    A key or class that a spreadsheet would take for a formula begins with an apostrophe, as in all our CSV files. After
+    part come the places on stored maps, as in `parquet`; they are empty if an image is not on the map.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("csv", splits=("test",)).export(run, root / "run.csv")
@@ -27,13 +27,19 @@ class Csv(RowsKnobs, Exporter):
 
     def write(self, run: Run, path: Path) -> None:
         rows = rows_of(run, self.knobs.splits)
-        places, width = rows.coordinates, rows.vectors.shape[1]
-        keys, classes = ([plain_cell(name) for name in names] for names in (rows.keys, rows.classes))
-        cells = (["" if np.isnan(place) else str(place) for place in column] for column in places.values())
-        about = (keys, rows.labels.tolist(), classes, rows.splits, rows.parts, *cells)
+        columns: dict[str, list] = {
+            "key": [plain_cell(key) for key in rows.keys],
+            "label": rows.labels.tolist(),
+            "class": [plain_cell(name) for name in rows.classes],
+            "split": rows.splits,
+            "part": rows.parts,
+        }
+        for name, places in rows.coordinates.items():
+            columns[name] = ["" if np.isnan(place) else str(place) for place in places]
+
+        vector_columns = [f"v{i}" for i in range(rows.vectors.shape[1])]
         with open(path, "w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file)
-            columns = ["key", "label", "class", "split", "part", *places, *(f"v{i}" for i in range(width))]
-            out.writerow(map(plain_cell, columns))
-            for *row, vector in zip(*about, rows.vectors, strict=True):
-                out.writerow([*row, *map(str, vector)])
+            writer = csv.writer(file)
+            writer.writerow([plain_cell(name) for name in (*columns, *vector_columns)])
+            for *cells, vector in zip(*columns.values(), rows.vectors, strict=True):
+                writer.writerow([*cells, *map(str, vector)])

@@ -1,4 +1,4 @@
-"""A faiss index of what is searched, and the names of its rows."""
+"""Export to a faiss index of the searched images, and the names of its rows."""
 
 import re
 from pathlib import Path
@@ -13,15 +13,15 @@ from lab.runs.building.fingerprints import recorded
 from lab.runs.folder import Run
 
 ABSOLUTE = re.compile(r"(?<![^\s'\"=:(])(?:[A-Za-z]:)?[/\\](?:[^\s,]*[/\\])?([^\s,/\\]+)")
-"""A path from the root of a file system, and its last part."""
+"""An absolute path, with its last part as a group."""
 
 
 class Faiss(Exporter):
-    """A folder with `index.faiss` and `keys.json`: the key, label and class of each row, and which encoder made them.
+    """Write a folder with `index.faiss` and `keys.json`: key, label and class of each row, and the encoder's name.
 
-    The index holds a split's gallery, or its queries where these are searched among each other, and compares as the
-    run does: by inner product of unit vectors, or by distance where lengths mean something. `lab query RUN photo.jpg
-    --index FOLDER` searches it with pictures, and `lab.search.FaissFile` with vectors.
+    The index holds a split's gallery, or its queries if they are searched among each other. It compares like the run:
+    by inner product of unit vectors, or by distance if lengths are meaningful. `lab query RUN photo.jpg --index FOLDER`
+    searches it with pictures, and `lab.search.FaissFile` with vectors.
 
     Example (`run` is that of `lab.exporters`):
         >>> import faiss
@@ -37,16 +37,24 @@ class Faiss(Exporter):
     )
 
     def write(self, run: Run, path: Path) -> None:
-        faiss, split = faiss_library(), self.knobs.split
-        gallery = run.embeddings(split, "gallery") is not None
-        rows = rows_of(run, (split,), ("gallery" if gallery else "query",))
-        cosine = run.config_of(split).similarity == "cosine"
-        metric = faiss.METRIC_INNER_PRODUCT if cosine else faiss.METRIC_L2
-        index = faiss.index_factory(rows.vectors.shape[1], {"flat": "Flat", "hnsw": "HNSW32"}[self.knobs.kind], metric)
+        faiss = faiss_library()
+        split = self.knobs.split
+        has_gallery = run.embeddings(split, "gallery") is not None
+        rows = rows_of(run, (split,), ("gallery" if has_gallery else "query",))
+        if run.config_of(split).similarity == "cosine":
+            metric = faiss.METRIC_INNER_PRODUCT
+            metric_name = "inner product"
+        else:
+            metric = faiss.METRIC_L2
+            metric_name = "L2"
+        factory = {"flat": "Flat", "hnsw": "HNSW32"}[self.knobs.kind]
+        index = faiss.index_factory(rows.vectors.shape[1], factory, metric)
         index.add(rows.vectors)
         faiss.write_index(index, str(path / "index.faiss"))
+
+        encoder = None
+        fingerprint = recorded(run, split)
+        if fingerprint:  # of paths on this machine only the last part is written
+            encoder = {"words": ABSOLUTE.sub(r"\1", fingerprint.words), "weights": fingerprint.weights}
         names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        made = recorded(run, split)  # of files and folders of this machine the name alone
-        maker = made and {"words": ABSOLUTE.sub(r"\1", made.words), "weights": made.weights}
-        about = {**rows.about, "metric": "inner product" if cosine else "L2", "made_by": maker}
-        write_json(path / "keys.json", {**about, **names})
+        write_json(path / "keys.json", {**rows.about, "metric": metric_name, "made_by": encoder, **names})

@@ -1,4 +1,4 @@
-"""A folder that FiftyOne imports: pictures, their classes, and the vectors beside them."""
+"""Export to a folder that FiftyOne imports: pictures, their classes, and their vectors."""
 
 import shutil
 from pathlib import Path
@@ -26,9 +26,10 @@ Each label has the attributes split, part and key, which is the picture's name i
 
 
 class Fiftyone(RowsKnobs, Exporter):
-    """A folder in FiftyOne's own format FiftyOneImageClassificationDataset, so that FiftyOne is not needed to write it:
-    `data/` with the pictures, `labels.json` with class, split, part and key of each, `vectors.npz`, and a `README.txt`
-    with the lines that load it. Files are copied as they are; pictures from elsewhere become PNG.
+    """Write a folder in FiftyOne's format FiftyOneImageClassificationDataset, for which FiftyOne is not needed.
+
+    It holds `data/` with the pictures, `labels.json` with class, split, part and key of each, `vectors.npz`, and a
+    `README.txt` with the lines of code that load it. Image files are copied; pictures without a file become PNG.
 
     Example (`run` is that of `lab.exporters`):
         >>> path = lab.exporters.create("fiftyone", splits=("test",)).export(run, root / "run-fiftyone")
@@ -37,22 +38,23 @@ class Fiftyone(RowsKnobs, Exporter):
     """
 
     def write(self, run: Run, path: Path) -> None:
-        rows, images = rows_of(run, self.knobs.splits), run.dataset()
+        rows = rows_of(run, self.knobs.splits)
+        images = run.dataset()
         item_of = {key: item for item, key in enumerate(images.keys)}
         names = [f"{number:06d}" for number in range(len(rows.keys))]
         (path / "data").mkdir()
         for name, key in zip(names, rows.keys, strict=True):
             file = None if images.root is None else Path(images.root) / key
-            picture = images.load(item_of[key])  # a stranger's run may name any file: what is no image ends here
+            picture = images.load(item_of[key])  # refuses a file that is not an image, as another's run may name any
             if file is not None and file.is_file():
                 shutil.copyfile(file, path / "data" / f"{name}{file.suffix.lower()}")
             else:
                 picture.save(path / "data" / f"{name}.png")
-        about = zip(names, rows.classes, rows.splits, rows.parts, rows.keys, strict=True)
-        labels = {
-            name: {"label": kind, "attributes": {"split": split, "part": part, "key": key}}
-            for name, kind, split, part, key in about
-        }
+
+        labels = {}
+        columns = zip(names, rows.classes, rows.splits, rows.parts, rows.keys, strict=True)
+        for name, class_name, split, part, key in columns:
+            labels[name] = {"label": class_name, "attributes": {"split": split, "part": part, "key": key}}
         write_json(path / "labels.json", {"classes": None, "labels": labels})
         np.savez(path / "vectors.npz", names=np.array(names), vectors=rows.vectors)
         (path / "README.txt").write_text(HOW.format(folder="THIS_FOLDER", data=images.name), encoding="utf-8")

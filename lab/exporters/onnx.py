@@ -1,4 +1,4 @@
-"""The encoder as an ONNX model, for ONNX Runtime, OpenVINO, TensorRT and browsers."""
+"""Export the encoder to an ONNX model, for ONNX Runtime, OpenVINO, TensorRT and browsers."""
 
 import json
 import warnings
@@ -10,12 +10,14 @@ from lab.exporters._program import Program, ProgramExporter, check_equal
 
 
 class Onnx(ProgramExporter):
-    """A file with the input `images`, uint8 [n 3 s s], and the output `embeddings`, float32 [n d]; scaling and
-    normalising happen within; with `raw`, pictures [n 3 h w] of any size, which it resizes and crops itself. `FILE.md`
-    beside it has the lines that use it, as the model's `doc_string`; its metadata `rankscope` is JSON about the run.
-    ONNX Runtime embeds some images when it is written, and must agree within 1e-4, or .005 where it resizes.
+    """Write a model with the input `images`, uint8 [n 3 s s], and the output `embeddings`, float32 [n d].
 
-    What only an evaluation does (`evaluation.flip`, `scales`, `beta`) is not part of the encoder.
+    Scaling and normalising are part of the model. With `raw` it takes pictures [n 3 h w] of any size, which it resizes
+    and crops itself. `FILE.md` beside it, which is also the model's `doc_string`, has the lines of code that use it;
+    the model's metadata `rankscope` is JSON about the run. After writing, ONNX Runtime embeds some images; the result
+    must agree with the encoder's within 1e-4, or 0.005 with `raw`.
+
+    The options of an evaluation (`evaluation.flip`, `scales`, `beta`) are not part of the encoder.
 
     Example (`run` is that of `lab.exporters`):
         >>> import numpy as np, onnxruntime
@@ -41,7 +43,7 @@ def embed(images):
         import onnxruntime
 
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # of the exporter's own parts, which are none of the user's concern
+            warnings.simplefilter("ignore")  # they concern the exporter's own parts
             exported = torch.onnx.export(
                 program.module,
                 program.example,
@@ -51,7 +53,7 @@ def embed(images):
                 output_names=["embeddings"],
                 verbose=False,
             )
-        assert exported is not None  # of dynamo=True
+        assert exported is not None  # true for dynamo=True
         exported.model.doc_string = self.beside
         exported.model.metadata_props["rankscope"] = json.dumps(program.about)
         exported.save(path)

@@ -1,4 +1,4 @@
-"""A Parquet file with one image a row, for pandas, polars, DuckDB and Spark."""
+"""Export to a Parquet file with one image per row, for pandas, polars, DuckDB and Spark."""
 
 import json
 from pathlib import Path
@@ -12,10 +12,10 @@ from lab.runs.folder import Run
 
 
 class Parquet(RowsKnobs, Exporter):
-    """Columns key, label, class, split, part and vector; the schema's metadata `rankscope` is JSON about the run.
+    """Write the columns key, label, class, split, part and vector; the metadata `rankscope` is JSON about the run.
 
-    Where the Map page has drawn a UMAP or t-SNE map of a split and kept it with the run, its places are the columns
-    umap_x, umap_y, tsne_x, tsne_y, null where an image is not on it.
+    If the Map page has stored a UMAP or t-SNE map of a split with the run, its places are the columns umap_x, umap_y,
+    tsne_x, tsne_y; they are null if an image is not on the map.
 
     Example (`run` is that of `lab.exporters`):
         >>> import pyarrow.parquet
@@ -30,9 +30,14 @@ class Parquet(RowsKnobs, Exporter):
         rows = rows_of(run, self.knobs.splits)
         width = rows.vectors.shape[1]
         columns = {
-            "key": rows.keys, "label": rows.labels, "class": rows.classes, "split": rows.splits, "part": rows.parts,
+            "key": rows.keys,
+            "label": rows.labels,
+            "class": rows.classes,
+            "split": rows.splits,
+            "part": rows.parts,
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.vectors.reshape(-1)), width),
-        }  # fmt: skip
-        columns |= {name: pa.array(places, from_pandas=True) for name, places in rows.coordinates.items()}
+        }
+        for name, places in rows.coordinates.items():
+            columns[name] = pa.array(places, from_pandas=True)
         table = pa.table(columns).replace_schema_metadata({"rankscope": json.dumps(rows.about)})
         pq.write_table(table, path)

@@ -1,4 +1,4 @@
-"""Curves as TensorBoard reads them; also while a training runs: `lab train --export tensorboard`."""
+"""Export curves to TensorBoard; also while a training runs: `lab train --export tensorboard`."""
 
 import shutil
 from collections.abc import Mapping
@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from lab.exporters._base import Exporter
-from lab.exporters._curves import Curves, Log
+from lab.exporters._curves import CurveExporter, CurveLog
 from lab.runs.config import flat
 from lab.runs.folder import Run
 
 
-class Tensorboard(Curves):
-    """A folder with an event file: every curve over its steps, at the times at which they were made, and the settings
-    as text. `tensorboard --logdir` shows it. A training that is followed keeps it in its own folder, as `tensorboard`,
-    so that `tensorboard --logdir runs` shows every run.
+class Tensorboard(CurveExporter):
+    """Write a folder with an event file: every curve over its steps with the original times, and the settings as text.
+
+    `tensorboard --logdir` shows it. While a training runs, the folder is `tensorboard` in the run's folder, so that
+    `tensorboard --logdir runs` shows every run.
 
     Example (`run` is that of `lab.exporters`):
         >>> from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -24,18 +25,20 @@ class Tensorboard(Curves):
     """
 
     extra = "tensorboard"
-    export = Exporter.export  # by `write`, so that a failure leaves nothing behind
+    export = Exporter.export  # it calls `write`, so that a failure leaves no file behind
 
-    def open(self, run: Run, place: str | None = None) -> Log:
+    def open(self, run: Run, place: str | None = None) -> CurveLog:
         folder = Path(place or run.path / "tensorboard")
         shutil.rmtree(folder, ignore_errors=True)  # a resumed training writes all of it again
-        return _Events(run, folder)
+        return _EventLog(run, folder)
 
     def write(self, run: Run, path: Path) -> None:
-        self.copied(run, self.open(run, str(path))).close()
+        log = self.open(run, str(path))
+        self.copy_records(run, log)
+        log.close()
 
 
-class _Events(Log):
+class _EventLog(CurveLog):
     def __init__(self, run: Run, folder: Path):
         from torch.utils.tensorboard import SummaryWriter
 

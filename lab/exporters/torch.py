@@ -1,4 +1,4 @@
-"""The encoder as a program of torch.export, which runs without Rankscope."""
+"""Export the encoder to a program of torch.export, which runs without Rankscope."""
 
 import json
 import warnings
@@ -10,11 +10,13 @@ from lab.exporters._program import Program, ProgramExporter, check_equal
 
 
 class Torch(ProgramExporter):
-    """A file that `torch.export.load` reads: uint8 images [n 3 s s] in, embeddings [n d] out, scaled and normalised
-    within; with `raw`, pictures [n 3 h w] of any size, which it resizes and crops itself. `FILE.md` beside it has the
-    lines that use it, as the extra file `README.md` within; the extra file `rankscope.json` tells of the run.
+    """Write a program for `torch.export.load`, from uint8 images [n 3 s s] to embeddings [n d].
 
-    What only an evaluation does (`evaluation.flip`, `scales`, `beta`) is not part of the encoder.
+    Scaling and normalising are part of the program. With `raw` it takes pictures [n 3 h w] of any size, which it
+    resizes and crops itself. `FILE.md` beside it, which is also the extra file `README.md` inside, has the lines of
+    code that use it; the extra file `rankscope.json` describes the run.
+
+    The options of an evaluation (`evaluation.flip`, `scales`, `beta`) are not part of the encoder.
 
     Example (`run` is that of `lab.exporters`):
         >>> import torch
@@ -37,7 +39,7 @@ def embed(images):
     def save(self, program: Program, path: Path) -> None:
         extra = {"rankscope.json": json.dumps(program.about), "README.md": self.beside}
         with warnings.catch_warnings(), torch.no_grad():
-            # of tensors that share memory, which is checked below by what comes out
+            # The warning is about tensors that share memory; `check_equal` below checks the result.
             warnings.filterwarnings("ignore", message="No complete tensor found")
             exported = torch.export.export(program.module, program.example, dynamic_shapes=program.shapes)
             with open(path, "wb") as file:  # the name does not end in .pt2 yet

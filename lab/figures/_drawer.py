@@ -1,4 +1,4 @@
-"""The process behind `lab.figures.background`: reads a name and knobs, answers with progress, then with the figure."""
+"""The process of `lab.figures.background`: it reads a name and knobs, and answers with progress and the figure."""
 
 import itertools
 import json
@@ -10,31 +10,33 @@ from lab.figures._base import keeping
 
 
 def main() -> None:
-    """One request a line until the other side is gone. Whatever else is printed goes where errors go."""
+    """Answer requests, one per line, until the input ends. All other output is redirected to the error stream."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with keeping():
         for line in sys.stdin:
-            _tell(answers, **_answer(json.loads(line), answers))
+            _send(answers, **_answer(json.loads(line), answers))
 
 
-def _tell(answers: TextIO, **news: Any) -> None:
-    answers.write(json.dumps(news) + "\n")
+def _send(answers: TextIO, **message: Any) -> None:
+    answers.write(json.dumps(message) + "\n")
     answers.flush()
 
 
 def _answer(request: dict[str, Any], answers: TextIO) -> dict[str, str]:
+    """Draw the requested figure, and send its progress meanwhile; return the figure, or why it was refused."""
     import lab.figures
     from lab.figures import _toy
 
     try:
         figure = lab.figures.create(request["name"], **request["knobs"])
-        steps, taken = figure.training_steps(), itertools.count(1)
+        steps = figure.training_steps()
+        steps_taken = itertools.count(1)
 
         def count() -> None:
-            now = next(taken)
-            if now % max(1, steps // 100) == 0:  # every hundredth of them
-                _tell(answers, progress=min(1.0, now / steps))
+            step = next(steps_taken)
+            if step % max(1, steps // 100) == 0:  # a hundred messages in all
+                _send(answers, progress=min(1.0, step / steps))
 
         _toy.on_step.set(count)
         return {"figure": figure.figure().to_json()}

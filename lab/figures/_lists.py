@@ -1,6 +1,6 @@
-"""One ranked list, small enough to drag: the metrics and losses of a single query as functions of its scores.
+"""Metrics and losses of a single ranked list as functions of its scores, for figures whose lists are dragged.
 
-The losses of `lab.losses` compute the same from embeddings; a test holds the two against each other.
+The losses of `lab.losses` compute the same from embeddings; a test compares both.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,11 @@ SCORES = knob(
 PATTERN = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
 TAU1 = knob("Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
 TAU2 = temperature("Temperature on similarity gaps.", "RS@k, eq. 5")
-"""Knobs that figures of lists share."""
+"""Knobs of figures of lists."""
 
 
 def read(scores: tuple[float, ...], pattern: str) -> tuple[Tensor, Tensor]:
-    """Scores float64 [g] and relevance bool [g] from the two knobs of a strip.
+    """Return scores float64 [g] and relevance bool [g], given the two knobs of a list.
 
     Raises:
         ValueError: lengths differ, a character is neither + nor -, or there is no + at all.
@@ -39,7 +39,7 @@ def read(scores: tuple[float, ...], pattern: str) -> tuple[Tensor, Tensor]:
 
 
 def ranks(scores: Tensor, step: Surrogate) -> Tensor:
-    """[g]: 1 + sum over the other items of step(s_z - s_x) (000, eq. 2); exact for the Heaviside step."""
+    """Return the ranks [g], 1 + sum over other items of step(s_z - s_x) (000, eq. 2); exact for the Heaviside step."""
     counted = step(scores[None, :] - scores[:, None])
     return 1 + counted.sum(dim=1) - counted.diagonal()
 
@@ -47,7 +47,7 @@ def ranks(scores: Tensor, step: Surrogate) -> Tensor:
 def recall_at_k(
     scores: Tensor, relevant: Tensor, k: int, counting: Surrogate, ranking: Surrogate, by_k: bool, clip: bool
 ) -> Tensor:
-    """Recall@k of one list with a surrogate for each of its two steps (000, eq. 3 and 5).
+    """Return recall@k of one list with a surrogate for each of its two steps (000, eq. 3 and 5).
 
     counting replaces H(k - rank), ranking replaces H(s_z - s_x); by_k divides by min(k, |P|) instead of |P|; clip cuts
     the numerator at k, as training does.
@@ -55,12 +55,14 @@ def recall_at_k(
     within = counting(k - ranks(scores, ranking)[relevant]).sum()
     if clip:
         within = within.clamp(max=k)
-    count = int(relevant.sum())
-    return within / (min(k, count) if by_k else count)
+    divisor = int(relevant.sum())
+    if by_k:
+        divisor = min(k, divisor)
+    return within / divisor
 
 
 def smooth_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: Surrogate) -> Tensor:
-    """AP of one list with a surrogate among positives and another among negatives (001, eq. 3-5)."""
+    """Return the AP of one list with a surrogate among positives and another among negatives (001, eq. 3-5)."""
     gaps = scores[None, :] - scores[relevant][:, None]
     itself = torch.eye(len(scores), dtype=torch.bool)[relevant]
     ahead = torch.where(itself, 0.0, plus(gaps))[:, relevant].sum(dim=1)
@@ -68,8 +70,8 @@ def smooth_precision(scores: Tensor, relevant: Tensor, plus: Surrogate, minus: S
     return ((1 + ahead) / (1 + ahead + behind)).mean()
 
 
-def gradient(of: Callable[[Tensor], Tensor], scores: Tensor) -> np.ndarray:
-    """d of(scores) / d scores, [g]."""
+def gradient(function: Callable[[Tensor], Tensor], scores: Tensor) -> np.ndarray:
+    """Return d function(scores) / d scores, [g]."""
     leaf = scores.clone().requires_grad_()
-    (grad,) = torch.autograd.grad(of(leaf), leaf)
+    (grad,) = torch.autograd.grad(function(leaf), leaf)
     return grad.numpy()

@@ -1,6 +1,6 @@
-"""Queries and what came back, as pictures: a sheet for notebooks and exports, a figure of print size for papers.
+"""Pictures of queries and their neighbours: a sheet for notebooks and exports, a figure of print size for papers.
 
-Frames and signs differ in form, too, so that a grey print still tells them apart.
+Frames and signs also differ in form, so that they are distinct in a grey print.
 """
 
 import io
@@ -14,16 +14,19 @@ from lab.core.results import OTHER, SAME, UNKNOWN, UNRANKED, Evidence, compared
 from lab.core.style import BLUE, GREY, VERMILLION
 
 Right = bool | Literal["unknown"] | None
-"""Whether a neighbour is of the query's class, or that nobody knows; None draws no sign."""
+"""Whether a neighbour is of the query's class; "unknown" if it has no class; None draws no sign."""
 
 RIGHT: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: "unknown"}
 
-WIDTH, DPI = 17.0, 300
-"""Width of a page's text in centimetres, and dots an inch."""
+WIDTH = 17.0
+DPI = 300
+"""Width of a page's text in centimetres, and dots per inch."""
 POINTS = 7.0
-"""Size of the captions."""
-GAP, CAPTION, FRAME = 10, 18, 4
-"""Pixels of a contact sheet."""
+"""Font size of the captions."""
+GAP = 10
+CAPTION = 18
+FRAME = 4
+"""Sizes of a contact sheet in pixels."""
 
 
 def ranked_figure(
@@ -37,26 +40,26 @@ def ranked_figure(
     width: float = WIDTH,
     dpi: int = DPI,
 ) -> Image.Image:
-    """One query and its first neighbours, each with its class, rank and similarity.
+    """Draw one query and its first neighbours, each with its class, rank and similarity.
 
-    Right neighbours have a solid blue frame and a check mark in a circle, wrong ones a dashed vermillion frame and a
-    cross in a diamond, so that neither colour nor print is needed to tell them apart.
+    Right neighbours have a solid blue frame and a check mark in a circle, wrong neighbours a dashed vermillion frame
+    and a cross in a diamond, so that they can be told apart without colour.
 
     Args:
-        load: position in the data set -> image, for instance `ImageSet.load`.
+        load: function from a position in the data set to an image, for instance `ImageSet.load`.
         evidence: the ranking, with the embedding sets whose `items` number the images.
         query: row of the ranking.
-        k: neighbours, at most as many as the ranking kept.
-        names: class names, by label; the captions tell the label's number without them.
-        judged: whether there is a right and a wrong; not for a query without a class.
-        per_line: neighbours in a line.
-        width: of the figure, in centimetres. dpi: dots an inch.
+        k: number of neighbours; at most those that the ranking has.
+        names: class names by label; without them the captions show the label.
+        judged: whether neighbours are right or wrong; False for a query without a class.
+        per_line: number of neighbours in a line.
+        width: width of the figure in centimetres. dpi: dots per inch.
 
     Returns:
-        RGB picture; `figure_bytes` makes a file of it.
+        RGB picture; `figure_bytes` converts it to a file.
 
     Raises:
-        ValueError: a row that the ranking does not have, or a figure too narrow to be drawn.
+        ValueError: the ranking has no such row, or the figure is too narrow.
 
     Example (`load` makes a picture of an image's number):
         >>> import lab, numpy as np
@@ -72,27 +75,26 @@ def ranked_figure(
     ranking = evidence.ranking
     if not 0 <= query < len(ranking):
         raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {query}.")
-    places = [at for at in range(min(k, ranking.neighbours.shape[1])) if ranking.neighbours[query, at] >= 0]
+    places = np.flatnonzero(ranking.neighbours[query, :k] >= 0)
     verdicts = ranking.verdicts[query, places]
-    sheet = _Print(len(places), per_line, width, dpi, judged, unknown=bool((verdicts == UNKNOWN).any()))
+    sheet = _PrintFigure(len(places), per_line, width, dpi, judged, unknown=bool((verdicts == UNKNOWN).any()))
     label = int(ranking.query_labels[query])
     sheet.put(0, 0, load(int(evidence.query.items[query])), "query", _name(names, label), None)
-    for number, place in enumerate(places):
-        position = int(ranking.neighbours[query, place])
+    for number, place in enumerate(places.tolist()):
+        row = int(ranking.neighbours[query, place])
         right = RIGHT[int(verdicts[number])] if judged else None
         caption = f"{place + 1} · {ranking.scores[query, place]:.2f}"
-        # The class that the data gives it, whatever a person said of it.
-        name = _name(names, int(evidence.gallery.labels[position]))
-        item = int(evidence.gallery.items[position])
-        sheet.put(1 + number % per_line, number // per_line, load(item), caption, name, right)
+        name = _name(names, int(evidence.gallery.labels[row]))  # the label in the data, without corrections
+        picture = load(int(evidence.gallery.items[row]))
+        sheet.put(1 + number % per_line, number // per_line, picture, caption, name, right)
     return sheet.picture
 
 
 def figure_bytes(picture: Image.Image, format: str = "png", dpi: int = DPI) -> bytes:
-    """A figure as a file that knows its size on paper: png, or pdf, which holds the same dots.
+    """Return a figure as the bytes of a file with its size on paper: png, or pdf with the same dots.
 
     Raises:
-        ValueError: another format.
+        ValueError: the format is another.
 
     Example:
         >>> import lab
@@ -103,7 +105,10 @@ def figure_bytes(picture: Image.Image, format: str = "png", dpi: int = DPI) -> b
     if format not in ("png", "pdf"):
         raise ValueError(f"A figure of a query is saved as png or pdf, got {format!r}.")
     buffer = io.BytesIO()
-    options = {"dpi": (dpi, dpi)} if format == "png" else {"resolution": float(dpi)}
+    if format == "png":
+        options = {"dpi": (dpi, dpi)}
+    else:
+        options = {"resolution": float(dpi)}
     picture.save(buffer, format.upper(), **options)
     return buffer.getvalue()
 
@@ -115,21 +120,25 @@ def _name(names: Sequence[str] | None, label: int) -> str:
 
 
 def contact_sheet(
-    load: Callable[[int], Image.Image], evidence: Evidence, queries: Sequence[int], k: int = 8, missed: int = 2,
-    size: int = 84, names: Sequence[str] | None = None,
-) -> Image.Image:  # fmt: skip
-    """One line a query: the query, its first neighbours with rank and score, and the best-placed positives that are not
-    among them.
+    load: Callable[[int], Image.Image],
+    evidence: Evidence,
+    queries: Sequence[int],
+    k: int = 8,
+    missed: int = 2,
+    size: int = 84,
+    names: Sequence[str] | None = None,
+) -> Image.Image:
+    """Draw one line per query: the query, its first neighbours with rank and score, and the best missed positives.
 
-    Right neighbours have a solid blue frame and a check mark, wrong ones a dashed vermillion frame and a cross, missed
-    positives a grey frame and the rank at which they came.
+    Right neighbours have a solid blue frame and a check mark, wrong neighbours a dashed vermillion frame and a cross,
+    missed positives a grey frame and their rank.
 
     Args:
-        load: position in the data set -> image, for instance `ImageSet.load`.
+        load: function from a position in the data set to an image, for instance `ImageSet.load`.
         evidence: the ranking, with the embedding sets whose `items` number the images.
         queries: rows of the ranking to show.
-        k: neighbours a line, at most as many as the ranking kept.
-        missed: missed positives a line.
+        k: number of neighbours per line; at most those that the ranking has.
+        missed: number of missed positives per line.
         size: side of an image in pixels.
         names: class names, to write under the query.
 
@@ -137,19 +146,21 @@ def contact_sheet(
         RGB picture.
 
     Raises:
-        ValueError: a row that the ranking does not have.
+        ValueError: the ranking has no such row.
     """
     ranking = evidence.ranking
     for row in queries:
         if not 0 <= row < len(ranking):
             raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {row}.")
     k = min(k, ranking.neighbours.shape[1])
-    cell_width, cell_height = size + 2 * FRAME + GAP, size + 2 * FRAME + CAPTION + GAP
+    cell_width = size + 2 * FRAME + GAP
+    cell_height = size + 2 * FRAME + CAPTION + GAP
     columns = 1 + k + missed
     sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * cell_height), "white")
     draw = ImageDraw.Draw(sheet)
     for line, row in enumerate(queries):
-        top, label = GAP + line * cell_height, int(ranking.query_labels[row])
+        top = GAP + line * cell_height
+        label = int(ranking.query_labels[row])
         _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, _name(names, label))
         for place in range(k):
             neighbour = int(ranking.neighbours[row, place])
@@ -159,26 +170,35 @@ def contact_sheet(
             picture = load(int(evidence.gallery.items[neighbour]))
             caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
             _tile(sheet, draw, 2 * GAP + (1 + place) * cell_width, top, size, picture, right, caption)
-        late = [(int(item), int(rank)) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k]
-        for place, (item, rank) in enumerate(late[:missed]):
+
+        # Positives beyond the first k, by their rank.
+        missed_positives = [(item, rank) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k]
+        for place, (item, rank) in enumerate(missed_positives[:missed]):
             left = 3 * GAP + (1 + k + place) * cell_width
-            picture = load(int(evidence.gallery.items[item]))
-            _tile(sheet, draw, left, top, size, picture, None, "lost" if rank == UNRANKED else f"missed: {rank:,}")
+            picture = load(int(evidence.gallery.items[int(item)]))
+            caption = "lost" if rank == UNRANKED else f"missed: {int(rank):,}"
+            _tile(sheet, draw, left, top, size, picture, None, caption)
     return sheet
 
 
 def _short(score: float) -> str:
-    """Two decimals; one digit where they would all be zeros, as for distances on a map."""
+    """Return a score with two decimals, or with one significant digit if both would be zero."""
     if 0 < abs(score) < 0.005:
         return np.format_float_positional(score, 1, fractional=False)
     return f"{score:.2f}"
 
 
 def _tile(
-    sheet: Image.Image, draw: ImageDraw.ImageDraw, left: int, top: int, size: int, picture: Image.Image,
-    right: Right, caption: str,
-) -> None:  # fmt: skip
-    """A picture of a sheet with its frame, sign and caption."""
+    sheet: Image.Image,
+    draw: ImageDraw.ImageDraw,
+    left: int,
+    top: int,
+    size: int,
+    picture: Image.Image,
+    right: Right,
+    caption: str,
+) -> None:
+    """Draw a picture of a sheet with its frame, sign and caption."""
     picture = picture.convert("RGB")
     picture.thumbnail((size, size))
     side = size + 2 * FRAME
@@ -192,14 +212,14 @@ def _tile(
     draw.text((left, box[3] + 4), _fitted(draw, caption, side), fill="#222222")
 
 
-class _Print:
-    """The figure of a paper while it is drawn."""
+class _PrintFigure:
+    """A figure for a paper, to which pictures are added one by one."""
 
     def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool, unknown: bool):
         self.gap = max(2, round(0.012 * width / 2.54 * dpi))
         columns = 1 + max(1, min(count, per_line))
-        across = round(width / 2.54 * dpi)
-        self.side = (across - (columns + 2) * self.gap) // columns
+        pixels = round(width / 2.54 * dpi)
+        self.side = (pixels - (columns + 2) * self.gap) // columns
         if self.side < 24:
             raise ValueError(
                 f"{columns} pictures do not fit into {width:g} cm at {dpi} dots an inch; show fewer a line."
@@ -209,22 +229,22 @@ class _Print:
         self.row = self.side + 2 * self.line + 2 * self.gap
         lines = max(1, -(-count // per_line))
         height = lines * self.row + self.gap + (self.line + self.gap) * judged
-        self.picture = Image.new("RGB", (across, height), "white")
+        self.picture = Image.new("RGB", (pixels, height), "white")
         self.draw = ImageDraw.Draw(self.picture)
         self.stroke = max(2, round(dpi / 75))
         if judged:
             self._legend(height - self.line - self.gap, unknown)
 
     def put(self, column: int, line: int, picture: Image.Image, caption: str, name: str, right: Right) -> None:
-        """A picture with its frame, sign and captions; column 0 is the query's."""
+        """Add a picture with its frame, sign and captions; column 0 is the query's."""
         left = self.gap + column * (self.side + self.gap) + self.gap * (column > 0)
         top = self.gap + line * self.row
         inner = self.side - 4 * self.stroke
         scale = inner / max(picture.size)
-        size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
-        self.picture.paste(
-            picture.convert("RGB").resize(size), (left + (self.side - size[0]) // 2, top + (self.side - size[1]) // 2)
-        )
+        width = max(1, round(picture.width * scale))
+        height = max(1, round(picture.height * scale))
+        corner = (left + (self.side - width) // 2, top + (self.side - height) // 2)
+        self.picture.paste(picture.convert("RGB").resize((width, height)), corner)
         box = (left, top, left + self.side - 1, top + self.side - 1)
         if right is None:
             self.draw.rectangle(box, outline="black", width=max(1, self.stroke // 2))
@@ -237,7 +257,8 @@ class _Print:
             self.draw.text((left, box[3] + self.gap // 2 + number * self.line), fitted, "black", self.font)
 
     def _legend(self, top: int, unknown: bool) -> None:
-        left, radius = self.gap, round(0.42 * self.line)
+        left = self.gap
+        radius = round(0.42 * self.line)
         lines: dict[Right, str] = {True: "right: of the query's class", False: "wrong: of another class"}
         if unknown:
             lines["unknown"] = "class not known"
@@ -249,12 +270,16 @@ class _Print:
 
 
 def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: Right, stroke: int) -> None:
-    """Solid and blue where a neighbour is right, dashed and vermillion where it is wrong, dotted and grey where nobody
-    knows."""
+    """Draw a frame: solid and blue for a right neighbour, dashed and vermillion for a wrong one, else dotted, grey."""
     if right is True:
         draw.rectangle(box, outline=BLUE, width=stroke)
         return
-    colour, dash = (VERMILLION, 4 * stroke) if right is False else (GREY, stroke)
+    if right is False:
+        colour = VERMILLION
+        dash = 4 * stroke
+    else:
+        colour = GREY
+        dash = stroke
     left, top, last, bottom = box
     half = stroke // 2
     for start in range(left, last, 2 * dash):
@@ -266,8 +291,9 @@ def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: Rig
 
 
 def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: Right) -> None:
-    """A check mark in a circle, a cross in a diamond, or a question mark in a square, around a point."""
-    at, width = radius / 2, max(2, radius // 4)
+    """Draw a check mark in a circle, a cross in a diamond, or a question mark in a square, around a point."""
+    at = radius / 2
+    width = max(2, radius // 4)
     if right == "unknown":
         draw.rectangle((x - radius, y - radius, x + radius, y + radius), fill=GREY)
         draw.text((x, y), "?", "white", ImageFont.load_default(1.6 * radius), anchor="mm")
@@ -284,7 +310,7 @@ def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: Right) 
 
 
 def _fitted(draw: ImageDraw.ImageDraw, words: str, width: int, font: Any = None) -> str:
-    """The words, shortened where they are wider."""
+    """Return the words, shortened to this width in pixels."""
     if draw.textlength(words, font) <= width:
         return words
     while words and draw.textlength(words + "…", font) > width:

@@ -1,4 +1,4 @@
-"""What the figures of runs read from finished runs. The figures stand below `lab.runs` and never import it."""
+"""Base class of figures of finished runs. The figures are a layer below `lab.runs` and never import it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SPLIT = knob("Split of the data set.", default="test")
 
 
-class Run(Protocol):
-    """The members of `lab.runs.Run` that are used here; figures of their own call `metrics` and `per_query`, too."""
+class RunLike(Protocol):
+    """The members of `lab.runs.Run` that this module uses; some figures also call `metrics` and `per_query`."""
 
     @property
     def name(self) -> str: ...
@@ -32,9 +32,9 @@ class Run(Protocol):
 
 
 class RunFigure(Figure):
-    """Base of the figures of finished runs.
+    """Base class of the figures of finished runs.
 
-    examples: runs that come with the package, shown where none are given. least: the fewest that it takes.
+    examples: names of the bundled runs that it shows by default. least: smallest number of runs that it takes.
     """
 
     tier = "from_runs"
@@ -55,21 +55,25 @@ class RunFigure(Figure):
 
 
 def settings(runs: Sequence) -> list[str]:
-    """Names of the settings that any of the runs has."""
-    return sorted({name for run in runs for name in flat(run.config_dict)})
+    """Return the names of all settings of the runs."""
+    names: set[str] = set()
+    for run in runs:
+        names.update(flat(run.config_dict))
+    return sorted(names)
 
 
-def score(run: Run, metric: str, split: str = "test") -> float:
-    """One score of a run; NaN where it was not measured."""
-    value = ((run.scores(split) or {}).get("values") or {}).get(metric)
+def score(run: RunLike, metric: str, split: str = "test") -> float:
+    """Return one score of a run; NaN if it was not measured."""
+    scores = run.scores(split) or {}
+    value = (scores.get("values") or {}).get(metric)
     return float("nan") if value is None else float(value)
 
 
-def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
-    """The query embeddings of a run.
+def test_embeddings(run: RunLike, split: str = "test") -> EmbeddingSet:
+    """Return the query embeddings of a run.
 
     Raises:
-        ValueError: the run has none stored.
+        ValueError: the run has no stored embeddings.
     """
     embeddings = run.embeddings(split)
     if embeddings is None:
@@ -77,18 +81,24 @@ def test_embeddings(run: Run, split: str = "test") -> EmbeddingSet:
     return embeddings
 
 
-def pictures(run: Run, split: str = "test") -> Pictures:
-    """Which images the numbers of a run's split stand for. The runs that come with the package, and other objects that
-    have what `Run` has, number their images alike."""
-    if (known := getattr(run, "pictures", None)) is not None:
-        return known(split)
-    parts = [test_embeddings(run, split), run.embeddings(split, "gallery")]
-    items, first = np.unique(np.concatenate([one.items for one in parts if one is not None]), return_index=True)
-    classes = np.concatenate([one.labels for one in parts if one is not None])[first].astype(str)
+def pictures(run: RunLike, split: str = "test") -> Pictures:
+    """Return the images behind the item numbers of a run's split.
+
+    Objects without a method `pictures`, such as the bundled runs, all number their images in the same way.
+    """
+    own_pictures = getattr(run, "pictures", None)
+    if own_pictures is not None:
+        return own_pictures(split)
+    sets = [test_embeddings(run, split)]
+    gallery = run.embeddings(split, "gallery")
+    if gallery is not None:
+        sets.append(gallery)
+    items, first = np.unique(np.concatenate([embeddings.items for embeddings in sets]), return_index=True)
+    classes = np.concatenate([embeddings.labels for embeddings in sets])[first].astype(str)
     keys = as_array([f"image {item}" for item in items.tolist()])
     return Pictures(run.name, items, keys, np.zeros(len(items), np.int64), classes, place="numbers")
 
 
-def setting(run: Run, knob: str) -> Any:
-    """The value of a dotted configuration name, for instance loss.tau1; None where the run has none."""
+def setting(run: RunLike, knob: str) -> Any:
+    """Return the value of a dotted configuration name, for instance loss.tau1; None if the run has no such setting."""
     return flat(run.config_dict).get(knob)

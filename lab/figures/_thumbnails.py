@@ -1,4 +1,4 @@
-"""Small pictures of a run's images, to lay into a figure."""
+"""Small pictures of a run's images, to draw inside a figure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 SIDE = 64
-"""Pixels; an emoji is that large, and a figure of twenty of them stays below 100 kB."""
+"""Side in pixels; an emoji has this size, and a figure with twenty of them stays below 100 kB."""
 
 
-def images(run: _runs.Run) -> ImageSet | None:
-    """The images that a run's items number; None where they cannot be read, or for a run of vectors alone."""
+def images(run: _runs.RunLike) -> ImageSet | None:
+    """Return the images of a run; None if they cannot be read, or for a run of vectors alone."""
     try:
         return run.dataset()
     except (OSError, ValueError):
@@ -28,25 +28,25 @@ def images(run: _runs.Run) -> ImageSet | None:
 
 
 def in_words(images: ImageSet | None) -> bool:
-    """Whether the pictures of these images are cards with words, which nobody can read at this size."""
+    """Whether the pictures of these images are cards with words, which are illegible at this size."""
     from lab.data.images.listing import Listed
 
     return isinstance(images, Listed) and images.root is None
 
 
 def pictures(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
-    """Item -> a small picture of it, as an address that holds its data; those that cannot be read are left out."""
-    made: dict[int, str] = {}
+    """Return small pictures by item, as data URLs; images that cannot be read are left out."""
+    addresses: dict[int, str] = {}
     if images is None:
-        return made
+        return addresses
     for item in {int(item) for item in items}:
         with contextlib.suppress(OSError, ValueError):
-            made[item] = _address(images.load(item))
-    return made
+            addresses[item] = _address(images.load(item))
+    return addresses
 
 
 def names(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
-    """Item -> the name of its class, its own name where it has no class, or "item 17" without images."""
+    """Return names by item: of its class, of the item itself if it has no class, or "item 17" without images."""
     numbers = [int(item) for item in items]
     if images is None:
         return {item: f"item {item}" for item in numbers}
@@ -62,21 +62,29 @@ def lay(
     otherwise: str,
     **where: Any,
 ) -> None:
-    """A picture at data coordinates, or a few words where there is none.
+    """Draw a picture at data coordinates, or a few words if there is no picture.
 
     Args:
-        figure: with linear axes.
-        address: as `pictures` gives it; None for none.
-        x, y: the middle.
-        size: the room it may take, in units of the two axes; it keeps its form.
-        otherwise: what stands there without a picture.
+        figure: a figure with linear axes.
+        address: data URL from `pictures`, or None.
+        x, y: centre of the picture.
+        size: largest width and height, in units of the two axes; the picture keeps its proportions.
+        otherwise: the words in place of a picture.
         where: row and col of the panel.
     """
     if address:
         figure.add_layout_image(
-            source=address, x=x, y=y, sizex=size[0], sizey=size[1], xanchor="center", yanchor="middle",
-            xref="x", yref="y", **where,
-        )  # fmt: skip
+            source=address,
+            x=x,
+            y=y,
+            sizex=size[0],
+            sizey=size[1],
+            xanchor="center",
+            yanchor="middle",
+            xref="x",
+            yref="y",
+            **where,
+        )
     else:
         style.note(figure, otherwise, x, y, **where)
 

@@ -1,7 +1,7 @@
-"""A toy that trains in a fraction of a second: classes hidden among nuisance directions, and a small network.
+"""A toy problem that trains in a fraction of a second: classes hidden among nuisance directions, and a small network.
 
-Training and test classes are disjoint, as in image retrieval: what counts is whether the network learns which
-directions carry class, not which class is which.
+Training and test classes are disjoint, as in image retrieval: the network has to learn which directions carry class,
+and not which class is which.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +19,12 @@ from lab.figures._base import PlotlyFigure, curve
 from lab.figures.points import set_metrics
 
 on_step: ContextVar[Callable[[], None]] = ContextVar("on_step", default=lambda: None)
-"""Called after every step of every small training, by whoever wants to know how far it is."""
+"""Function that is called after every step of every small training, to report progress."""
 
 
 @dataclass(frozen=True)
-class Split:
-    """points: float32 [n w]; labels: int64 [n], 0 .. c-1."""
+class LabelledPoints:
+    """A set of points float32 [n w] with labels int64 [n], 0 .. c-1."""
 
     points: Tensor
     labels: Tensor
@@ -32,10 +32,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Toy:
-    """Training and test sets of disjoint classes; `clean` keeps the training labels before noise."""
+    """Training and test sets of disjoint classes; `clean` holds the training labels before noise."""
 
-    train: Split
-    test: Split
+    train: LabelledPoints
+    test: LabelledPoints
     clean: Tensor
 
 
@@ -50,42 +50,49 @@ def hidden_classes(
     shared: bool = False,
     seed: int = 0,
 ) -> Toy:
-    """Two sets of `classes` classes each; `shared` draws the test points from the training classes.
+    """Draw two sets of `classes` classes each; `shared` draws the test points from the training classes.
 
-    A point is a class centre in `signal` directions, blurred by `noise`, beside `nuisance` directions that are as
-    strong and say nothing, all rotated. `wrong_labels` of the training labels are redrawn; `foreign` of the training
-    points are replaced by points of no class.
+    A point is a class centre in `signal` directions, blurred by `noise`, with `nuisance` further directions that are as
+    strong but carry no class; all directions are rotated. A share `wrong_labels` of the training labels is redrawn, and
+    a share `foreign` of the training points is replaced by points of no class.
     """
     random = np.random.default_rng(seed)
     width = signal + nuisance
     rotation = np.linalg.qr(random.normal(size=(width, width)))[0]
-    first = random.normal(size=(classes, signal))
-    second = first if shared else random.normal(size=(classes, signal))
+    train_centres = random.normal(size=(classes, signal))
+    if shared:
+        test_centres = train_centres
+    else:
+        test_centres = random.normal(size=(classes, signal))
 
     def draw(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         labels = np.repeat(np.arange(classes), per_class)
         core = centres[labels] + noise * random.normal(size=(len(labels), signal))
         return np.hstack([core, random.normal(size=(len(labels), nuisance))]) @ rotation, labels
 
-    (points, clean), (test, test_labels) = draw(first), draw(second)
-    labels = clean.copy()
-    swapped = random.choice(len(labels), int(wrong_labels * len(labels)), replace=False)
-    labels[swapped] = random.integers(0, classes, len(swapped))
-    strangers = random.choice(len(labels), int(foreign * len(labels)), replace=False)
-    points[strangers] = random.normal(size=(len(strangers), width))
+    points, clean_labels = draw(train_centres)
+    test_points, test_labels = draw(test_centres)
 
-    def split(x: np.ndarray, y: np.ndarray) -> Split:
-        return Split(torch.from_numpy(x).float(), torch.from_numpy(y))
+    # Redraw some training labels, and replace some training points.
+    labels = clean_labels.copy()
+    relabelled = random.choice(len(labels), int(wrong_labels * len(labels)), replace=False)
+    labels[relabelled] = random.integers(0, classes, len(relabelled))
+    replaced = random.choice(len(labels), int(foreign * len(labels)), replace=False)
+    points[replaced] = random.normal(size=(len(replaced), width))
 
-    return Toy(split(points, labels), split(test, test_labels), torch.from_numpy(clean))
+    def as_tensors(points: np.ndarray, labels: np.ndarray) -> LabelledPoints:
+        return LabelledPoints(torch.from_numpy(points).float(), torch.from_numpy(labels))
+
+    return Toy(as_tensors(points, labels), as_tensors(test_points, test_labels), torch.from_numpy(clean_labels))
 
 
 @dataclass
 class Trace:
-    """What a training run left behind at its snapshots.
+    """Snapshots of a training.
 
-    steps: when; losses: training loss there, mean since the last snapshot.
-    train, test: metrics of both sets; embeddings: of both sets, float64 [n d]. net: the network at the end.
+    steps: step of each snapshot. losses: mean training loss since the snapshot before.
+    train, test: metrics of both sets. embeddings: embeddings of both sets, float64 [n d].
+    net: the network, trained at the end.
     """
 
     steps: list[int] = field(default_factory=list)
@@ -96,7 +103,7 @@ class Trace:
     net: nn.Module | None = None
 
     def curve(self, which: str, metric: str) -> np.ndarray:
-        """One metric over the snapshots."""
+        """Return one metric over the snapshots; `which` is "train" or "test"."""
         return np.array([values[metric] for values in getattr(self, which)])
 
 
@@ -113,20 +120,28 @@ def train(
     normalise: bool = True,
     seed: int = 0,
 ) -> Trace:
-    """Train two layers with Adam on batches of `classes` times `per_class` points; same seed, same numbers.
+    """Train two layers with Adam on batches of `classes` times `per_class` points; equal seeds give equal numbers.
 
-    `every` steps a snapshot is taken, always at the start and at the end; None takes those two alone.
+    A snapshot is taken every `every` steps, and at the start and the end; None takes only these two.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         net = nn.Sequential(nn.Linear(toy.train.points.shape[1], 32), nn.ReLU(), nn.Linear(32, dim))
     random = np.random.default_rng(seed)
-    weights = list(loss.parameters()) if isinstance(loss, nn.Module) else []
-    optimiser = torch.optim.Adam([*net.parameters(), *weights], lr=lr)
-    members = [np.flatnonzero(toy.train.labels.numpy() == c) for c in range(int(toy.train.labels.max()) + 1)]
-    members = [m for m in members if len(m) >= 2]
+    weights = list(net.parameters())
+    if isinstance(loss, nn.Module):
+        weights += loss.parameters()
+    optimiser = torch.optim.Adam(weights, lr=lr)
+
+    # Rows of each class that has at least two points.
+    members = []
+    for c in range(int(toy.train.labels.max()) + 1):
+        class_rows = np.flatnonzero(toy.train.labels.numpy() == c)
+        if len(class_rows) >= 2:
+            members.append(class_rows)
+
     trace = Trace(net=net)
-    recent: list[Any] = []
+    recent_losses: list[Any] = []
 
     def embed(points: Tensor) -> Tensor:
         out = net(points)
@@ -134,41 +149,46 @@ def train(
 
     def snapshot(step: int) -> None:
         with torch.no_grad():
-            both = [embed(part.points).double().numpy() for part in (toy.train, toy.test)]
+            train_embeddings = embed(toy.train.points).double().numpy()
+            test_embeddings = embed(toy.test.points).double().numpy()
         trace.steps.append(step)
-        trace.losses.append(float(np.mean(recent)) if recent else float("nan"))
-        trace.train.append(set_metrics(both[0], toy.clean.numpy()))
-        trace.test.append(set_metrics(both[1], toy.test.labels.numpy()))
-        trace.embeddings.append((both[0], both[1]))
-        recent.clear()
+        trace.losses.append(float(np.mean(recent_losses)) if recent_losses else float("nan"))
+        trace.train.append(set_metrics(train_embeddings, toy.clean.numpy()))
+        trace.test.append(set_metrics(test_embeddings, toy.test.labels.numpy()))
+        trace.embeddings.append((train_embeddings, test_embeddings))
+        recent_losses.clear()
 
     snapshot(0)
     for step in range(1, steps + 1):
         chosen = random.choice(len(members), min(classes, len(members)), replace=False)
-        rows = np.concatenate(
-            [random.choice(members[c], min(per_class, len(members[c])), replace=False) for c in chosen]
-        )
+        batch = []
+        for c in chosen:
+            batch.append(random.choice(members[c], min(per_class, len(members[c])), replace=False))
+        rows = np.concatenate(batch)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed * 100_003 + step)
             value = loss(embed(toy.train.points[rows]), toy.train.labels[rows])
         optimiser.zero_grad()
         value.backward()
         optimiser.step()
-        recent.append(value.item())
+        recent_losses.append(value.item())
         on_step.get()()
         if step == steps or (every and step % every == 0):
             snapshot(step)
     return trace
 
 
-def untrained(split: Split) -> dict[str, float]:
-    """Scores of the points as they come: the line that a training has to pass."""
-    return set_metrics(split.points.double().numpy(), split.labels.numpy())
+def untrained(points: LabelledPoints) -> dict[str, float]:
+    """Return the scores of the points without training: the baseline of a training."""
+    return set_metrics(points.points.double().numpy(), points.labels.numpy())
 
 
 def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation over the seeds of run(setting, seed), [settings] each."""
-    values = np.array([[run(setting, seed) for seed in range(seeds)] for setting in settings])
+    """Return mean and standard deviation over the seeds of run(setting, seed), [settings] each."""
+    rows = []
+    for setting in settings:
+        rows.append([run(setting, seed) for seed in range(seeds)])
+    values = np.array(rows)
     return values.mean(axis=1), deviation(values, axis=1)
 
 
@@ -179,9 +199,11 @@ def draw_sweep(
     without: Mapping[str, np.ndarray],
     **where: int,
 ) -> None:
-    """Lines with error bars, mean and standard deviation over seeds; and what is reached `without` training, dotted.
+    """Draw lines with error bars (mean and standard deviation over seeds), and dotted lines for no training.
 
-    where: row and col of the panel.
+    Args:
+        without: scores without training, by the name of the line.
+        where: row and col of the panel.
     """
     for index, (name, (mean, spread)) in enumerate(curves.items()):
         curve(figure, index, name, list(x), mean, size=9, error_y={"array": spread, "thickness": 1.5}, **where)
@@ -191,7 +213,12 @@ def draw_sweep(
 
 
 def beaten(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], without: np.ndarray) -> str:
-    """Which lines no training beats, in words to end a subtitle with."""
-    below = {name: int((mean < without).sum()) for name, (mean, _) in curves.items()}
-    losing = [f"{name} at {count} of {len(without)}" for name, count in below.items() if count]
-    return f"; {style.WRONG} below no training: {', '.join(losing)}" if losing else "; all above no training"
+    """Return the lines that are below no training, in words for the end of a subtitle."""
+    losing = []
+    for name, (mean, _) in curves.items():
+        count = int((mean < without).sum())
+        if count:
+            losing.append(f"{name} at {count} of {len(without)}")
+    if losing:
+        return f"; {style.WRONG} below no training: {', '.join(losing)}"
+    return "; all above no training"

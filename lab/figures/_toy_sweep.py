@@ -1,4 +1,4 @@
-"""One figure for many questions: how test scores change along one setting, for one loss or several."""
+"""Base class of figures that show how test scores change along one setting, for one or several losses."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
@@ -15,13 +15,17 @@ Data = Literal["toy", "Emoji-7"]
 
 
 def data_knob() -> Data:
-    """The knob `data` of a figure that can also be measured."""
+    """Declare the knob `data` of a figure that also shows measured results."""
     return knob("Show a toy example that trains now, or results measured on Emoji-7.", default="toy")
 
 
 class Axis(NamedTuple):
-    """A setting that is varied: title of its axis with the unit, its values or the knob that says them, the bundled
-    study that measured it with its name and score there (None: none did), and how it is drawn."""
+    """A setting that is varied.
+
+    title: title of its axis, with the unit. settings: its values, or the name of the knob that holds them.
+    study: the bundled study that measured it, with its name and its score there; None if none did.
+    scale: scale of the drawn axis.
+    """
 
     title: str
     settings: Any
@@ -30,15 +34,17 @@ class Axis(NamedTuple):
 
 
 class ToySweep(Figure):
-    """Test scores along a setting, mean and deviation over seeds: of toys that train now, or of a bundled study.
+    """Base class of figures of test scores along a setting, mean and deviation over seeds.
 
-    axes: what can be varied; `chosen_by` names the knob that chooses, where there are several.
+    The scores are those of toys that train now, or of a bundled study. A figure has the knobs `data`, `steps` and
+    `seeds`.
+
+    axes: the settings that can be varied; `chosen_by` names the knob that chooses one, if there are several.
     note, words: subtitle and beginning of the text alternative, with knobs in braces; words may have first and last.
     place: the entry of the numbers that holds the values along the axis.
     compares: whether the study compares losses.
-    protocol: of the study's test: images of `unseen` classes, or new ones of `seen` classes.
-    measured: knobs that also change what was measured, besides `data` and the one that chooses the axis.
-    A figure has the knobs `data`, `steps` and `seeds`.
+    protocol: test of the study: images of `unseen` classes, or new images of `seen` classes.
+    measured: knobs that also change measured results, besides `data` and the knob that chooses the axis.
     """
 
     tier = "toy_training"
@@ -54,26 +60,30 @@ class ToySweep(Figure):
 
     @abstractmethod
     def lines(self) -> dict[str, tuple[str, str]]:
-        """Each line with the loss that is trained for it and the score that it shows."""
+        """Return the loss and the score of each line, by its name."""
 
     @abstractmethod
     def toy(self, setting: Any, seed: int) -> _toy.Toy:
-        """What is trained and tested on."""
+        """Return the data for training and test."""
 
     @abstractmethod
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
-        """Test scores after one training."""
+        """Train once, and return the test scores."""
 
     @property
     def varied(self) -> str:
-        """The axis that is drawn."""
-        return getattr(self.knobs, self.chosen_by) if self.chosen_by else next(iter(self.axes))
+        """The name of the axis that is drawn."""
+        if self.chosen_by:
+            return getattr(self.knobs, self.chosen_by)
+        return next(iter(self.axes))
 
     @property
     def axis(self) -> Axis:
-        chosen = self.axes[self.varied]
-        named = isinstance(chosen.settings, str)
-        return chosen._replace(settings=getattr(self.knobs, chosen.settings)) if named else chosen
+        """The axis that is drawn, with its values."""
+        axis = self.axes[self.varied]
+        if isinstance(axis.settings, str):  # the name of a knob
+            return axis._replace(settings=getattr(self.knobs, axis.settings))
+        return axis
 
     def idle(self, runs: Sequence | None = None) -> Collection[str]:
         if self.knobs.data == "toy":
@@ -83,57 +93,92 @@ class ToySweep(Figure):
     def training_steps(self) -> int:
         if self.knobs.data != "toy":
             return 0
-        losses, settings = {loss for loss, _ in self.lines().values()}, set(self.axis.settings)
-        steps = sum(settings) if self.varied == "steps" else len(settings) * self.knobs.steps
+        losses = {loss for loss, _ in self.lines().values()}
+        settings = set(self.axis.settings)
+        if self.varied == "steps":
+            steps = sum(settings)
+        else:
+            steps = len(settings) * self.knobs.steps
         return len(losses) * self.knobs.seeds * int(steps)
 
     def numbers(self) -> Numbers:
-        settings, seeds = self.axis.settings, self.knobs.seeds
         if self.knobs.data == "toy":
-            scores = cache(self.scores)
-            curves = {
-                name: _toy.sweep(lambda x, seed, loss=loss, score=score: scores(loss, x, seed)[score], settings, seeds)
-                for name, (loss, score) in self.lines().items()
-            }
-            seen = [[_toy.untrained(self.toy(x, seed).test) for seed in range(seeds)] for x in settings]
-            names = dict.fromkeys(score for _, score in self.lines().values())
-            without = {s: np.array([np.mean([one[s] for one in by_seed]) for by_seed in seen]) for s in names}
-            return self._told(self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points")
+            return self._toy_numbers()
+        return self._measured_numbers()
+
+    def _toy_numbers(self) -> Numbers:
+        """Train the toys."""
+        settings = self.axis.settings
+        seeds = self.knobs.seeds
+        scores = cache(self.scores)  # lines with the same loss share its trainings
+        curves = {}
+        for name, (loss, score) in self.lines().items():
+            curves[name] = _toy.sweep(
+                lambda setting, seed, loss=loss, score=score: scores(loss, setting, seed)[score], settings, seeds
+            )
+
+        # The mean score of the raw points at each setting, for each score that is drawn.
+        baselines: dict[str, list] = {score: [] for _, score in self.lines().values()}
+        for setting in settings:
+            by_seed = [_toy.untrained(self.toy(setting, seed).test) for seed in range(seeds)]
+            for score, means in baselines.items():
+                means.append(np.mean([values[score] for values in by_seed]))
+        without = {score: np.array(means) for score, means in baselines.items()}
+        return self._with_baselines(self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points")
+
+    def _measured_numbers(self) -> Numbers:
+        """Read the results of the bundled study."""
         studies = {name: axis.study for name, axis in self.axes.items() if axis.study}
         if self.varied not in studies:
-            name, there = type(self).__name__, ", ".join(studies)
-            raise ValueError(f"{name}: {self.varied!r} was not measured on Emoji-7; choose from {there}.")
+            name = type(self).__name__
+            choices = ", ".join(studies)
+            raise ValueError(f"{name}: {self.varied!r} was not measured on Emoji-7; choose from {choices}.")
         study, setting, column = studies[self.varied]
         settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
-        curves = curves if self.compares else dict(zip(self.lines(), curves.values(), strict=True))
+        if not self.compares:
+            curves = dict(zip(self.lines(), curves.values(), strict=True))
         column = column or _bundled.scores(study).column
         without = {column: np.full(len(settings), _bundled.frozen()[self.protocol][column])}
-        return self._told(_bundled.subtitle(study), settings, curves, without, "frozen features")
+        return self._with_baselines(_bundled.subtitle(study), settings, curves, without, "frozen features")
 
-    def _told(self, subtitle: str, settings: Any, curves: dict, without: dict, what: str) -> Numbers:
-        """The numbers, with what is reached without training and whom that beats."""
-        ends = {score: [name for name in curves if len(without) == 1 or score in name] for score in without}
-        words = [_toy.beaten({name: curves[name] for name in ends[score]}, line) for score, line in without.items()]
-        lines = {f"no training: {what}" + f", {s}" * (len(without) > 1): line for s, line in without.items()}
-        return {self.place: settings, "curves": curves, "without": lines, "subtitle": subtitle + "".join(words)}
+    def _with_baselines(self, subtitle: str, settings: Any, curves: dict, without: dict, source: str) -> Numbers:
+        """Return the numbers, with the lines of no training and a subtitle that says which curves are below them.
+
+        Args:
+            without: scores without training along the axis, by the name of the score.
+            source: what is embedded without training.
+        """
+        single = len(without) == 1
+        baselines = {}
+        for score, line in without.items():
+            name = f"no training: {source}" if single else f"no training: {source}, {score}"
+            baselines[name] = line
+            comparable = {name: curve for name, curve in curves.items() if single or score in name}
+            subtitle += _toy.beaten(comparable, line)
+        return {self.place: settings, "curves": curves, "without": baselines, "subtitle": subtitle}
 
     def score_title(self) -> str:
-        """Title of the vertical axis."""
+        """Return the title of the vertical axis."""
         return "r@1 on unseen classes"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        axis, settings = self.axis, numbers[self.place]
+        axis = self.axis
+        settings = numbers[self.place]
         figure = self.canvas(numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
-        places = [f"{setting:g}" for setting in settings] if axis.scale == "category" else settings
-        _toy.draw_sweep(figure, places, numbers["curves"], numbers["without"])
+        x = settings
+        if axis.scale == "category":
+            x = [f"{setting:g}" for setting in settings]
+        _toy.draw_sweep(figure, x, numbers["curves"], numbers["without"])
         if axis.scale == "log":
             return figure.update_xaxes(type="log", tickvals=settings)
-        return figure.update_xaxes(type=axis.scale) if axis.scale == "category" else figure
+        if axis.scale == "category":
+            return figure.update_xaxes(type=axis.scale)
+        return figure
 
     def alt(self, numbers: Numbers) -> str:
         settings = numbers[self.place]
-        words = self.words.format(
-            first=settings[0], last=settings[-1], title=self.axis.title.removesuffix(" (log scale)"), **dict(self.knobs)
-        )
+        title = self.axis.title.removesuffix(" (log scale)")
+        beginning = self.words.format(first=settings[0], last=settings[-1], title=title, **dict(self.knobs))
         lines = {name: mean for name, (mean, _) in numbers["curves"].items()} | numbers["without"]
-        return f"{words}: {'; '.join(f'{name} {mean[0]:.3f} to {mean[-1]:.3f}' for name, mean in lines.items())}."
+        ranges = [f"{name} {mean[0]:.3f} to {mean[-1]:.3f}" for name, mean in lines.items()]
+        return f"{beginning}: {'; '.join(ranges)}."

@@ -1,6 +1,6 @@
-"""A figure that trains, drawn in a process of its own: whoever waits sees how far it is, and can stop it.
+"""Draw a figure that trains in a separate process, so that its progress can be shown and it can be stopped.
 
-The process is kept for the next figure: only the first waits for torch to be loaded.
+The process is reused for the next figure, so that only the first figure waits for the import of torch.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lab.core.installed import children
 from lab.figures._base import Figure, PlotlyFigure
 
 _idle: list[subprocess.Popen] = []
-"""Processes that have drawn and wait for the next figure; at most one, which ends with this process."""
+"""Processes that wait for the next figure: at most one, which ends with this process."""
 _places = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
-"""Trainings at a time: a notebook that is run from top to bottom begins seven of them at once."""
+"""Limits the trainings that run at a time, since a notebook that is run from top to bottom starts seven at once."""
 
 
 def can_train(figure: Figure) -> bool:
-    """Whether a figure trains with these knobs, and another process would find it.
+    """Whether a figure trains with these knobs, and another process can create it by name.
 
     Example:
         >>> import lab
@@ -41,16 +41,22 @@ def can_train(figure: Figure) -> bool:
 
 
 class FigureTraining:
-    """A figure under way or done.
+    """The drawing of a figure that trains, in the background.
 
-    progress: share of its steps taken, 0 to 1. over: whether nothing more will come. refused: why there is no picture,
-        "" if there is one or it is still to come. stopped: whether `stop` ended it.
+    progress: share of the steps that are done, 0 to 1.
+    over: whether it has ended.
+    refused: why there is no picture; "" if there is a picture or it is not over.
+    stopped: whether `stop` ended it.
     """
 
     def __init__(self, figure: Figure, moved: Callable[[FigureTraining], None] = lambda _: None):
-        """Begin, or wait for those before it; `moved` is called with this, from a thread, after each piece of news."""
-        self.progress, self.refused, self.stopped = 0.0, "", False
-        self._moved, self._over, self._drawn = moved, threading.Event(), ""
+        """Start, or wait for earlier trainings. A thread calls `moved` with this object whenever its state changes."""
+        self.progress = 0.0
+        self.refused = ""
+        self.stopped = False
+        self._moved = moved
+        self._over = threading.Event()
+        self._drawn = ""
         self._process: subprocess.Popen | None = None
         self._lock = threading.Lock()
         request = {"name": name_of(type(figure)), "knobs": figure.knobs.model_dump(mode="json")}
@@ -62,14 +68,14 @@ class FigureTraining:
 
     @property
     def waiting(self) -> bool:
-        """Whether others train before it."""
+        """Whether it waits for earlier trainings."""
         return self._process is None and not self.over
 
     def figure(self) -> PlotlyFigure:
         """Wait for the picture.
 
         Raises:
-            ValueError: there will be none: it was stopped, or the knobs contradict each other.
+            ValueError: there is none, because it was stopped or the knobs contradict each other.
         """
         import plotly.graph_objects as go
 
@@ -79,7 +85,7 @@ class FigureTraining:
         return go.Figure(json.loads(self._drawn), skip_invalid=True)
 
     def stop(self) -> None:
-        """End it now, if it is not over."""
+        """Stop the training, unless it is over."""
         with self._lock:
             if self.over:
                 return
@@ -92,37 +98,38 @@ class FigureTraining:
             self._over.wait(5)
 
     def _run(self, request: str) -> None:
-        """Wait for a place, then train."""
+        """Wait until fewer trainings run, then train."""
         with _places:
             with self._lock:
                 if self.stopped:
                     return
-                self._process = process = _process()
+                process = _process()
+                self._process = process
             assert process.stdin is not None
             try:
                 process.stdin.write(request + "\n")
                 process.stdin.flush()
                 self._follow(process)
-            except (OSError, ValueError) as error:  # it died, or said what is no JSON
+            except (OSError, ValueError) as error:  # the process died, or sent something that is not JSON
                 self._end(f"The training could not be followed: {error}.")
 
     def _follow(self, process: subprocess.Popen) -> None:
-        """Read what the process says until it has drawn or is gone."""
+        """Read messages until the process has drawn the figure or has ended."""
         assert process.stdout is not None
         for line in process.stdout:
-            news: dict[str, Any] = json.loads(line)
-            if "progress" in news:
-                self.progress = news["progress"]
+            message: dict[str, Any] = json.loads(line)
+            if "progress" in message:
+                self.progress = message["progress"]
                 self._moved(self)
                 continue
-            self._drawn = news.get("figure", "")
+            self._drawn = message.get("figure", "")
             if self._drawn:
-                self.progress = 1.0  # what another picture was trained for is not trained and counted again
+                self.progress = 1.0  # trainings of an earlier picture were reused, and their steps not counted
             if _idle:
                 process.kill()
             else:
                 _idle.append(process)
-            return self._end(news.get("refused", ""))
+            return self._end(message.get("refused", ""))
         process.wait()
         self._end("Stopped." if self.stopped else "The training ended without a picture; see the messages of Python.")
 
@@ -133,10 +140,16 @@ class FigureTraining:
 
 
 def _process() -> subprocess.Popen:
-    """A process that draws: the one that waits, or a new one."""
+    """Return a process that draws: the waiting one if it is alive, otherwise a new one."""
     while _idle:
-        if (process := _idle.pop()).poll() is None:
+        process = _idle.pop()
+        if process.poll() is None:
             return process
-    words = children.python("-m", "lab.figures._drawer")
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
-    return subprocess.Popen(words, env=children.environment(), **pipes)
+    return subprocess.Popen(
+        children.python("-m", "lab.figures._drawer"),
+        env=children.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )

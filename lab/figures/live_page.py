@@ -1,9 +1,9 @@
-"""A figure as one file of HTML whose sliders live without Python.
+"""Write a figure as a single HTML file whose sliders work without Python.
 
-A figure that has a closed form in scripts/browser/figures/in_page is computed in the page, with all its knobs. Of any
-other, every picture is computed beforehand: those of a grid of two knobs have most of their parts in common, so each
-part is kept once.
-Packed, with plotly.js packed beside them, they open from a disk or a site and ask no other host for anything.
+A figure that has a closed form in scripts/browser/figures/in_page is computed in the page, with all its knobs. For any
+other figure, every picture is computed beforehand. The pictures of a grid of two knobs have most of their parts in common,
+so each part is stored once. The pictures and plotly.js are compressed in the file, which opens from a disk or a site and
+sends no request to any other host.
 """
 
 import base64
@@ -23,28 +23,27 @@ from lab.core.knobs.sliders import linear_steps, log_steps, tidy
 from lab.figures._base import Figure, keeping
 
 LARGEST = 1_200_000
-"""Bytes of the pictures, packed: a grid that takes more loses every other stop, and a page stays below 2 MB."""
+"""Largest size of the packed pictures in bytes: a larger grid loses every other stop, so a page stays below 2 MB."""
 STOPS = (21, 9)
-"""Of the first slider and of the second, about."""
+"""Approximate number of stops of the first and the second slider."""
 TRACES = frozenset({"scatter", "bar", "heatmap", "histogram2dcontour", "table", "waterfall"})
-"""What scripts/plotly/entry.js puts into `plotly.min.js`, a quarter of the whole."""
+"""Types of traces that scripts/plotly/entry.js includes in `plotly.min.js`, a quarter of all plotly.js."""
 HERE = Path(__file__).parent
 PLOTLY_JS = HERE / "plotly.min.js"
 DRAG_CSS = HERE.parent / "widgets" / "drag.css"
 
 
 def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
-    """The page of a figure.
+    """Return the page of a figure as HTML.
 
     Args:
-        figure: where the knobs start.
-        slide: names of at most two knobs that move; by default those for which the figure says its `stops`, or else the
-            first two that need no training, of those that it names in `moves` or of all with a slider; none where
-            runs are given.
+        figure: the figure with the initial values of its knobs.
+        slide: names of at most two knobs that move. By default those in the figure's `stops`; without `stops`, the
+            first two that need no training, of those in `moves` or of all sliders; none if runs are given.
         runs: finished runs, for a figure that reads them.
 
     Raises:
-        ValueError: an unknown knob, one without a slider, or more than two.
+        ValueError: a knob is unknown or has no slider, or there are more than two.
     """
     packed, kinds = packed_pictures(figure, slide, runs)
     blanks = {
@@ -62,39 +61,45 @@ def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence
 
 @cache
 def script() -> str:
-    """What draws a live figure: `rankscopeLive` in a page."""
+    """Return the script that draws live figures: `rankscopeLive` in a page."""
     return (HERE / "live.js").read_text(encoding="utf-8")
 
 
 @cache
 def forms() -> tuple[str, ...]:
-    """Names of the figures that a page can compute by itself, at least where it knows the values."""
+    """Return the names of the figures that a page can compute without Python, at least for some of their knobs."""
     return tuple(json.loads((HERE / "closed_forms.json").read_text(encoding="utf-8")))
 
 
 def has_form(kind: type[Figure]) -> bool:
-    """Whether a page can compute a figure by itself, at least where it knows the values."""
+    """Whether a page can compute a figure without Python, at least for some values of its knobs."""
     return name_of(kind) in forms()
 
 
 def computes_in_page(figure: Figure) -> bool:
-    """Whether it can, starting where the figure's knobs are."""
-    limits = figure.in_page.items()
-    return has_form(type(figure)) and all(getattr(figure.knobs, name) in said for name, said in limits)
+    """Whether a page can compute the figure with its current knobs."""
+    if not has_form(type(figure)):
+        return False
+    return all(getattr(figure.knobs, name) in values for name, values in figure.in_page.items())
 
 
 def beyond(figure: Figure) -> dict[str, Any] | None:
-    """The picture of a figure with a closed form that Python has to draw; None where the page does."""
-    return None if computes_in_page(figure) else {**_picture(figure, (), (), None), "idle": [*figure.idle()]}
+    """Return the picture of a figure that its page cannot compute with the current knobs; None if it can."""
+    if computes_in_page(figure):
+        return None
+    picture = _picture(figure, (), (), None)
+    picture["idle"] = [*figure.idle()]
+    return picture
 
 
 def form(figure: Figure) -> bytes:
-    """What `live.js` computes from where Python stands by to draw what it does not know, packed, base64."""
-    return _closed_form(figure, {})[0]
+    """Return the data from which `live.js` computes a figure in a notebook, packed, base64."""
+    packed, _ = _closed_form(figure, {})
+    return packed
 
 
 def plotly_js(kinds: Collection[str]) -> str:
-    """plotly.js for these kinds of traces: ours, or the installed package's whole one where ours lacks any."""
+    """Return plotly.js for these types of traces: ours, or the whole installed one if ours lacks a type."""
     if TRACES.issuperset(kinds):
         return PLOTLY_JS.read_text(encoding="utf-8")
     from plotly.offline import get_plotlyjs
@@ -105,45 +110,71 @@ def plotly_js(kinds: Collection[str]) -> str:
 def packed_pictures(
     figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None, most: Sequence[int] = STOPS
 ) -> tuple[bytes, set[str]]:
-    """What `live.js` draws from, packed, base64; and the kinds of traces in it.
+    """Return the data from which `live.js` draws, packed, base64; and the types of traces in it.
 
     Args:
-        figure, slide, runs: as `live_page` takes them.
-        most: stops of the first slider and of the second, about.
+        figure, slide, runs: see `live_page`.
+        most: approximate number of stops of the first and the second slider.
 
     Raises:
-        ValueError: as `live_page`.
+        ValueError: see `live_page`.
     """
     if slide is None and runs is None and computes_in_page(figure):
         return _closed_form(figure, figure.in_page)
+
     moving = _moving(figure, slide, runs)
     stops = _grid(figure, moving, most)
     with keeping():
         pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
+
+    # Drop every other stop of the longest slider until the page is small enough.
     packed = _packed(moving, stops, pictures, figure)
-    while len(packed) > LARGEST and (fewer := _halved(moving, stops, figure)) != stops:
-        stops, packed = fewer, _packed(moving, fewer, pictures, figure)
-    drawn = (picture.get("figure", {}).get("data", ()) for picture in pictures.values())
-    return packed, {trace.get("type", "scatter") for traces in drawn for trace in traces}
+    while len(packed) > LARGEST:
+        fewer_stops = _halved(moving, stops, figure)
+        if fewer_stops == stops:
+            break
+        stops = fewer_stops
+        packed = _packed(moving, stops, pictures, figure)
+
+    trace_types = set()
+    for picture in pictures.values():
+        for trace in picture.get("figure", {}).get("data", ()):
+            trace_types.add(trace.get("type", "scatter"))
+    return packed, trace_types
 
 
 def _closed_form(figure: Figure, stops: Mapping[str, tuple]) -> tuple[bytes, set[str]]:
-    """The same where the page computes: what Python draws at the defaults, and every knob with its stops or these."""
+    """Return the data of a figure that the page computes, packed, and the types of traces in it.
+
+    They hold Python's drawing at the defaults, and every knob with its stops in `stops` or else those of its control.
+    """
     kind = type(figure)
-    defaults, (unfolded, folded) = kind(), figure.controls()
-    now, start = dict(figure.knobs), json.loads(defaults.figure().to_json())
+    defaults = kind()
+    unfolded, folded = figure.controls()
+    now = dict(figure.knobs)
+    sliders = []
+    for knob in (*unfolded, *folded):
+        sliders.append(_slider(knob, stops.get(knob.name, _stops(knob, now[knob.name]))))
+    start = json.loads(defaults.figure().to_json())
     body = {
-        "form": name_of(kind), "start": start, "given": figure.given(), "unfolded": len(unfolded),
-        "sliders": [_slider(k, stops.get(k.name, _stops(k, now[k.name]))) for k in (*unfolded, *folded)],
-        "knobs": now, "defaults": dict(defaults.knobs), "drag": kind.drag, "in_page": figure.in_page,
+        "form": name_of(kind),
+        "start": start,
+        "given": figure.given(),
+        "unfolded": len(unfolded),
+        "sliders": sliders,
+        "knobs": now,
+        "defaults": dict(defaults.knobs),
+        "drag": kind.drag,
+        "in_page": figure.in_page,
         "plays": kind.plays,
-        "floats": [knob.name for knob in describe(kind.Knobs) if knob.kind is float], "inks": style.IN_THE_DARK,
-    }  # fmt: skip
+        "floats": [knob.name for knob in describe(kind.Knobs) if knob.kind is float],
+        "inks": style.IN_THE_DARK,
+    }
     return _pressed(json.dumps(body)), {trace["type"] for trace in start["data"]}
 
 
 def _slider(knob: Knob, stops: Sequence) -> dict[str, Any]:
-    """What the page makes a control of; free words have no stops."""
+    """Return the data from which the page makes a control; free words have no stops."""
     return {"name": knob.name, "label": labels.label(knob), "help": knob.help, "stops": stops}
 
 
@@ -152,20 +183,22 @@ def _pressed(text: str) -> bytes:
 
 
 def trains(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> bool:
-    """Whether any picture of its page takes a training; arguments and errors are those of `live_page`."""
+    """Whether any picture of a figure's page needs a training; arguments and errors are those of `live_page`."""
     if type(figure).tier != "toy_training":
         return False
     moving = _moving(figure, slide, runs)
-    places = itertools.product(*_grid(figure, moving, STOPS))
     names = [knob.name for knob in moving]
-    return any(_with(figure, dict(zip(names, values, strict=True))).training_steps() for values in places)
+    for values in itertools.product(*_grid(figure, moving, STOPS)):
+        if _with(figure, dict(zip(names, values, strict=True))).training_steps():
+            return True
+    return False
 
 
 def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
-    """A sentence of HTML for a page that took a training: what was trained, and where the rest is; else "".
+    """Return a sentence of HTML about the trainings of a page: what was trained, and where the rest is; else "".
 
     Args:
-        figure, slide, runs: as `live_page` takes them.
+        figure, slide, runs: see `live_page`.
     """
     if not trains(figure, slide, runs):
         return ""
@@ -177,29 +210,38 @@ def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequ
 
 
 def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) -> list[Knob]:
+    """Return the knobs that move in the page; see `live_page`."""
     knobs = {knob.name: knob for knob in describe(type(figure).Knobs) if knob.name not in type(figure).drag}
-    able = [name for name, knob in knobs.items() if _offered(figure, knob)]
-    if slide is None and runs is not None:
+    with_stops = [name for name, knob in knobs.items() if _offered(figure, knob)]
+
+    if slide is not None:
+        if len(slide) > len(STOPS):
+            raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
+        for name in slide:
+            if name not in with_stops:
+                choices = ", ".join(with_stops) or "none"
+                raise ValueError(f"{name!r} cannot move in a saved page; those that can: {choices}.")
+        return [knobs[name] for name in slide]
+
+    if runs is not None:
         return []
-    if slide is None and type(figure).stops:
+    if type(figure).stops:
         return [knobs[name] for name in type(figure).stops]
-    if slide is None:
-        candidates = type(figure).moves or [name for name in able if name != "seed"]
-        free = [knobs[name] for name in candidates if name in able and _trains_nothing(figure, knobs[name])]
-        return free[: len(STOPS)]
-    if len(slide) > len(STOPS):
-        raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
-    for name in slide:
-        if name not in able:
-            raise ValueError(f"{name!r} cannot move in a saved page; those that can: {', '.join(able) or 'none'}.")
-    return [knobs[name] for name in slide]
+    moving = []
+    candidates = type(figure).moves or [name for name in with_stops if name != "seed"]
+    for name in candidates:
+        if name in with_stops and _trains_nothing(figure, knobs[name]):
+            moving.append(knobs[name])
+    return moving[: len(STOPS)]
 
 
 def _grid(figure: Figure, moving: Sequence[Knob], most: Sequence[int]) -> list[list]:
-    """Where each of the knobs stops. most: stops of the first slider and of the second, about."""
-    counts = (*most, *[2] * len(moving))  # what moves beside two sliders is a tick
-    return [_thinned(_offered(figure, knob), getattr(figure.knobs, knob.name), count)
-            for knob, count in zip(moving, counts, strict=False)]  # fmt: skip
+    """Return the stops of each moving knob; `most` is the approximate number for the first and the second slider."""
+    counts = (*most, *[2] * len(moving))  # further moving knobs are ticks
+    stops = []
+    for knob, count in zip(moving, counts, strict=False):
+        stops.append(_thinned(_offered(figure, knob), getattr(figure.knobs, knob.name), count))
+    return stops
 
 
 def _trains_nothing(figure: Figure, knob: Knob) -> bool:
@@ -212,21 +254,23 @@ def _trains_nothing(figure: Figure, knob: Knob) -> bool:
 
 
 def _with(figure: Figure, values: Mapping[str, Any]) -> Figure:
-    """The same figure with other values of some knobs."""
+    """Return the figure with other values of some knobs."""
     return type(figure)(**{**dict(figure.knobs), **values})
 
 
 def _offered(figure: Figure, knob: Knob) -> list:
-    """Where a knob of a figure may stop: at what the figure says, or else wherever its control does."""
+    """Return the stops of a knob in the page: those of the figure's `stops`, or else those of its control."""
     value = getattr(figure.knobs, knob.name)
-    said = type(figure).stops.get(knob.name)
-    if said is None:
+    stops = type(figure).stops.get(knob.name)
+    if stops is None:
         return _stops(knob, value)
-    return list(said) if value in said else sorted([*said, value])
+    if value in stops:
+        return list(stops)
+    return sorted([*stops, value])
 
 
 def _stops(knob: Knob, value: Any) -> list:
-    """All values that a control of the knob would offer; none where it is no slider, choice or tick."""
+    """Return all values of a knob's control; none if it is not a slider, choice or tick."""
     if knob.many or knob.optional:
         return []
     if knob.choices:
@@ -239,51 +283,61 @@ def _stops(knob: Knob, value: Any) -> list:
         return log_steps(knob, value)
     low, high, step = linear_steps(knob, value if knob.kind is int else None)
     count = round((high - low) / step)
-    return sorted({tidy(knob, knob.kind(low + i * step)) for i in range(count + 1)} | {value})
+    stops = {tidy(knob, knob.kind(low + i * step)) for i in range(count + 1)}
+    return sorted(stops | {value})
 
 
 def _thinned(stops: list, value: Any, most: int) -> list:
-    """At most about `most` of the stops, evenly, always with both ends and the value where the knob starts."""
+    """Return about `most` of the stops, evenly spaced, always with both ends and the initial value."""
     if len(stops) <= most or isinstance(stops[0], bool | str):
         return stops
-    kept = {round(i * (len(stops) - 1) / (most - 1)) for i in range(most)} | {stops.index(value)}
-    return [stops[i] for i in sorted(kept)]
+    indices = {round(i * (len(stops) - 1) / (most - 1)) for i in range(most)}
+    indices.add(stops.index(value))
+    return [stops[i] for i in sorted(indices)]
 
 
 def _halved(moving: Sequence[Knob], stops: list[list], figure: Figure) -> list[list]:
-    """The same with half as many stops of the slider that has most."""
-    longest = max(range(len(stops)), key=lambda i: len(stops[i]), default=0)
-    return [
-        _thinned(one, getattr(figure.knobs, moving[i].name), max(2, len(one) // 2)) if i == longest else one
-        for i, one in enumerate(stops)
-    ]
+    """Return the stops with half as many for the slider that has most."""
+    if not stops:
+        return stops
+    longest = max(range(len(stops)), key=lambda i: len(stops[i]))
+    value = getattr(figure.knobs, moving[longest].name)
+    halved = list(stops)
+    halved[longest] = _thinned(stops[longest], value, max(2, len(stops[longest]) // 2))
+    return halved
 
 
 def _picture(figure: Figure, moving: Sequence[Knob], values: Sequence, runs: Sequence | None) -> dict[str, Any]:
-    """Figure and code, or a sentence where the knobs contradict each other."""
+    """Return figure and code for these values, or a sentence if the knobs contradict each other."""
+    names = [knob.name for knob in moving]
     try:
-        made = _with(figure, {k.name: v for k, v in zip(moving, values, strict=True)})
-        return {"figure": json.loads(made.figure(runs).to_json()), "code": made.code()}
+        moved = _with(figure, dict(zip(names, values, strict=True)))
+        return {"figure": json.loads(moved.figure(runs).to_json()), "code": moved.code()}
     except ValueError as error:
         return {"refused": str(error)}
 
 
 def _packed(moving: Sequence[Knob], stops: Sequence[list], pictures: dict, figure: Figure) -> bytes:
-    """Everything that the page shows: parts, each once, and for each picture the numbers of its parts. base64."""
-    numbers: dict[str, int] = {}
-    frames = [
-        [[path, numbers.setdefault(json.dumps(part), len(numbers))] for path, part in _parts(pictures[values])]
-        for values in itertools.product(*stops)
-    ]
+    """Return the data of the page, base64: all parts, each once, and for each picture the numbers of its parts."""
+    number_of: dict[str, int] = {}
+    frames = []
+    for values in itertools.product(*stops):
+        frame = []
+        for path, part in _parts(pictures[values]):
+            number = number_of.setdefault(json.dumps(part), len(number_of))
+            frame.append([path, number])
+        frames.append(frame)
     body = {
-        "inks": style.IN_THE_DARK, "sliders": list(map(_slider, moving, stops)), "frames": frames,
+        "inks": style.IN_THE_DARK,
+        "sliders": list(map(_slider, moving, stops)),
+        "frames": frames,
         "knobs": {knob.name: getattr(figure.knobs, knob.name) for knob in moving},
-    }  # fmt: skip
-    return _pressed(f'{json.dumps(body)[:-1]}, "parts": [{", ".join(numbers)}]}}')
+    }
+    return _pressed(f'{json.dumps(body)[:-1]}, "parts": [{", ".join(number_of)}]}}')
 
 
 def _parts(picture: dict[str, Any]) -> Iterator[tuple[list, Any]]:
-    """The pieces of a picture, each with the path to where it belongs: every property of a trace or of the layout."""
+    """Yield the parts of a picture with their paths in it: every property of a trace or of the layout."""
     for name, value in picture.items():
         if name != "figure":
             yield [name], value

@@ -1,4 +1,4 @@
-"""Static pictures of plotly figures, through kaleido and whatever Chromium there is."""
+"""Static pictures of plotly figures, drawn by kaleido with an installed Chrome or Chromium."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, h
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        write_text(target, figure.to_html(include_plotlyjs=True))  # 5 MB, but it is read where there is no network
+        write_text(target, figure.to_html(include_plotlyjs=True))  # 5 MB, but it opens without a network
     else:
         write_bytes(target, picture(figure, suffix, width, height))
     return target
 
 
 def check_format(format: str) -> None:
-    """Refuse what is no format of a static picture.
+    """Refuse an unknown format of a static picture.
 
     Raises:
-        ValueError: names those that are.
+        ValueError: the format is unknown; the message lists the formats.
     """
     if format not in FORMATS:
         raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
 
 
 def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: int | None = None) -> bytes:
-    """A figure as the bytes of a static picture, at two pixels a layout unit.
+    """Return a figure as the bytes of a static picture, at two pixels per layout unit.
 
-    The first picture of a process starts a browser, about a second; it is kept, so the next ones take a fraction.
+    The first picture of a process starts a browser, which takes about a second; later pictures reuse it.
 
     Raises:
-        ValueError: unknown format, or no kaleido, Chrome or Chromium to draw with.
+        ValueError: the format is unknown, or kaleido or the browser is missing.
     """
     check_format(format)
     if "BROWSER_PATH" not in os.environ:
-        browser = next((where for name in BROWSERS if (where := shutil.which(name))), None)
-        if browser:
-            os.environ["BROWSER_PATH"] = browser
+        browsers = [path for path in map(shutil.which, BROWSERS) if path]
+        if browsers:
+            os.environ["BROWSER_PATH"] = browsers[0]
     options = {"format": format, "width": width, "height": height or figure.layout.height or 460, "scale": 2}
     try:
         import kaleido
@@ -62,25 +62,25 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
             "install one, or name its executable in BROWSER_PATH. A path ending in .html works without. "
             f"({type(error).__name__}: {error})"
         ) from error
-    # Only a browser that has worked once is kept: kaleido's server waits for ever on one that cannot start.
+    # Start the server only after a first picture: it would wait for ever for a browser that cannot start.
     kaleido.start_sync_server(n=1, silence_warnings=True)
     return drawn
 
 
 def save(name: str, path: str | Path, width: int = 1000, height: int | None = None, **knobs: Any) -> Path:
-    """Draw a figure into a file; the suffix of `path` chooses png, svg, pdf or webp, or html with sliders that live.
+    """Draw a figure to a file; the suffix of `path` chooses png, svg, pdf, webp, or html with working sliders.
 
     Args:
         name: a figure of `names()`.
-        path: where to write.
+        path: file to write.
         width, height: pixels; the figure's own height by default.
         knobs: the figure's knobs.
 
     Returns:
-        The path written, as a `pathlib.Path`.
+        the path of the file.
 
     Raises:
-        ValueError: unknown figure, knob or suffix, or no Chrome or Chromium to draw with.
+        ValueError: a figure, knob or suffix is unknown, or Chrome and Chromium are missing.
     """
     figure = create(name, **knobs)
     if str(path).lower().endswith(".html"):

@@ -1,4 +1,4 @@
-"""See what a loss sees: gradients per pair, bounds, gaps and audits for any callable loss(embeddings, labels).
+"""Inspect a loss on a batch: gradients per pair, bounds, gaps and audits for any callable loss(embeddings, labels).
 
 Every function returns a frozen record with `summary`, `to_frame()` and `figure()`.
 
@@ -8,7 +8,7 @@ Example:
     >>> labels = torch.tensor([0, 0, 1, 1])
     >>> loss = lab.losses.create("smooth_ap", tau=0.1)
     >>> pairs = lab.inspect.pair_gradients(loss, embeddings, labels)
-    >>> pairs.ranks[1]  # the list of image 1: image 2 of the other label stands first, then 0 and 3
+    >>> pairs.ranks[1]  # the list of image 1: image 2 of the other label is first, then 0 and 3
     array([2, 0, 1, 3])
 """
 
@@ -33,10 +33,37 @@ from lab.inspect.regions import AlikeRegions, alike_regions, contributions, inte
 from lab.inspect.report import LossReport, inspect_loss
 
 __all__ = [
-    "AlikeRegions", "DeadGradients", "Decomposability", "Differences", "GradientEquality", "ListGradients",
-    "LossReport", "MetricBound", "PairGradients", "QueryValues", "SimilarityHistograms", "WorstPairs", "WrongDirection",
-    "alike_regions", "average_precision", "contributions", "dead_gradients", "decomposability", "finite_differences",
-    "gap_bound", "gradient_equality", "inspect_loss", "integrated_gradients", "list_gradients", "list_losses",
-    "metric_bound", "pair_gradients", "pair_motion", "query_values", "refined_gap_bound", "similarity_histograms",
-    "worst_pairs", "wrong_direction",
-]  # fmt: skip
+    "AlikeRegions",
+    "DeadGradients",
+    "Decomposability",
+    "Differences",
+    "GradientEquality",
+    "ListGradients",
+    "LossReport",
+    "MetricBound",
+    "PairGradients",
+    "QueryValues",
+    "SimilarityHistograms",
+    "WorstPairs",
+    "WrongDirection",
+    "alike_regions",
+    "average_precision",
+    "contributions",
+    "dead_gradients",
+    "decomposability",
+    "finite_differences",
+    "gap_bound",
+    "gradient_equality",
+    "inspect_loss",
+    "integrated_gradients",
+    "list_gradients",
+    "list_losses",
+    "metric_bound",
+    "pair_gradients",
+    "pair_motion",
+    "query_values",
+    "refined_gap_bound",
+    "similarity_histograms",
+    "worst_pairs",
+    "wrong_direction",
+]

@@ -1,4 +1,4 @@
-"""What every finding of the inspector can do: a sentence, a table, a picture."""
+"""Base class of all findings of the inspector: each has a sentence, a table and a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Insight(ABC):
-    """A frozen finding."""
+    """Base class of the inspector's frozen findings."""
 
     @property
     @abstractmethod
@@ -33,7 +33,7 @@ class Insight(ABC):
 
 
 def frame(**columns: Any) -> pd.DataFrame:
-    """A table of these columns; pandas is imported when the first is made."""
+    """Return a table of these columns. Pandas is imported only here, when a table is needed."""
     need("A table", "train", "pandas")
     import pandas as pd
 

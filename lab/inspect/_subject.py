@@ -1,4 +1,4 @@
-"""Calling somebody's loss with care: the same randomness each time, no trace left behind, one sentence per mistake."""
+"""Call a loss under inspection: with the same random numbers each time, on a copy, with one sentence per mistake."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from lab.core.results import as_array, label_column, labelled, parts_of
 from lab.kernels import paths
 
 NEEDS = "The inspector needs a callable loss(embeddings [n d], labels [n]) that returns one number with a gradient"
-_ONE = threading.RLock()
+_RANDOM_STATE = threading.RLock()
+"""Held while the random state of the process is replaced; see `repeatable`."""
 
 
 def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
-    """Check a batch and bring it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
+    """Check a batch and convert it to float64 [n d] and int64 [n], on its CUDA device or on the CPU.
 
-    Every whole number is a class, a negative one, too.
+    Every whole number is a class, also a negative number.
 
     Raises:
-        ValueError: wrong shapes, lengths or types, or a row that is not finite; names the first bad row.
+        ValueError: a shape, length or type is wrong, or a row is not finite; the message names the first bad row.
     """
     embeddings, labels = parts_of(embeddings, labels)
     if labels is None:
         raise ValueError(
             "The inspector needs the class of each embedding: give labels, or a set with labels of its own."
         )
-    labels = _numbers(labels)
-    vectors, classes = _tensor(embeddings, "embeddings"), _tensor(labels, "labels")
+    labels = _class_numbers(labels)
+    vectors = _tensor(embeddings, "embeddings")
+    classes = _tensor(labels, "labels")
     if vectors.ndim != 2 or not vectors.is_floating_point():
         raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
     if classes.shape != vectors.shape[:1] or classes.is_floating_point():
@@ -54,45 +56,53 @@ def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
 
 
 def cosines(vectors: Tensor) -> np.ndarray:
-    """float64 [n n] of rows [n d]."""
+    """Return the cosines of all pairs of rows [n d], float64 [n n]."""
     units = vectors / vectors.norm(dim=1, keepdim=True)
     return (units @ units.T).cpu().numpy()
 
 
-def _numbers(labels: Any) -> Any:
-    """Labels as whole numbers, [n].
+def _class_numbers(labels: Any) -> Any:
+    """Return labels as whole numbers [n].
 
     Raises:
-        ValueError: an embedding has no class; a loss compares classes.
+        ValueError: an embedding has no class.
     """
     if isinstance(labels, Tensor):
         return labels
-    column = labels if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OfUS" else label_column(labels)
-    known = labelled(column)
-    if not known.all():
+    if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OfUS":
+        column = labels
+    else:
+        column = label_column(labels)
+    has_label = labelled(column)
+    if not has_label.all():
+        row = int(np.flatnonzero(~has_label)[0])
         raise ValueError(
-            f"Row {int(np.flatnonzero(~known)[0])} has no class, and a loss compares classes; leave such rows out: "
-            "with a set, images.take(images.labelled)."
+            f"Row {row} has no class, and a loss compares classes; leave such rows out: with a set, "
+            "images.take(images.labelled)."
         )
-    return np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
+    if column.dtype.kind == "U":
+        return np.unique(column, return_inverse=True)[1]
+    return column
 
 
-def _tensor(values: Any, what: str) -> Tensor:
+def _tensor(values: Any, argument: str) -> Tensor:
+    """Return numbers as a tensor without a gradient; `argument` is its name in messages."""
     if isinstance(values, Tensor):
         return values.detach()
-    array = as_array(values, what)
+    array = as_array(values, argument)
     if array.dtype.kind not in "biufc":
-        raise ValueError(f"{what} must be numbers, got {array.dtype} {list(array.shape)}.")
+        raise ValueError(f"{argument} must be numbers, got {array.dtype} {list(array.shape)}.")
     return torch.as_tensor(np.ascontiguousarray(array))  # torch has no negative strides
 
 
 @contextlib.contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
-    """Within the block random numbers start from one seed, and our losses take plain tensors and wait for no compiler.
+    """Fix the random seed inside the block, and make our losses use plain tensor operations without compilation.
 
-    Afterwards random numbers go on as if nothing had been drawn. They are the process's own, so one thread at a time.
+    Afterwards the random state is restored. It belongs to the whole process, so only one thread at a time may enter.
     """
-    with _ONE, paths.force("plain"), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    cuda_devices = [device] if device.type == "cuda" else []
+    with _RANDOM_STATE, paths.force("plain"), torch.random.fork_rng(devices=cuda_devices):
         torch.manual_seed(0)
         yield
 
@@ -100,8 +110,8 @@ def repeatable(device: torch.device) -> Iterator[None]:
 class Subject:
     """A loss under inspection.
 
-    Each call works on a fresh float64 copy, so that memories and running statistics of the original never move, and
-    under the same random seed, so that random miners choose alike.
+    Each call works on a fresh float64 copy, so that memories and running statistics of the original never change, and
+    under the same random seed, so that random miners make the same choice each time.
     """
 
     def __init__(self, loss: Callable):
@@ -111,23 +121,25 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The name of the class or function."""
+        """The name of its class or function."""
         if isinstance(self.loss, nn.Module):
             return type(self.loss).__name__
         return getattr(self.loss, "__name__", type(self.loss).__name__).replace("<lambda>", "lambda")
 
     def weights(self, width: int) -> list[str]:
-        """Learnt weights with an axis of the embeddings' width, as `name [shape]`."""
+        """Return the learnt weights that have an axis of the embeddings' width, each as `name [shape]`."""
         if not isinstance(self.loss, nn.Module):
             return []
         return [f"{name} {list(p.shape)}" for name, p in self.loss.named_parameters() if width in p.shape]
 
     def fresh(self, device: torch.device) -> Callable:
-        """A float64 copy of a module on this device, or the function itself."""
-        return copy.deepcopy(self.loss).to(device).double() if isinstance(self.loss, nn.Module) else self.loss
+        """Return a float64 copy of a module on this device, or the function itself."""
+        if isinstance(self.loss, nn.Module):
+            return copy.deepcopy(self.loss).to(device).double()
+        return self.loss
 
     def per_query(self, embeddings: Tensor, labels: Tensor) -> Tensor | None:
-        """What the loss itself says of each query, float64 [n]; None where it has no `per_query`."""
+        """Return the loss of each query from its method `per_query`, float64 [n]; None if it has no such method."""
         method = getattr(self.fresh(embeddings.device), "per_query", None)
         if not callable(method):
             return None
@@ -135,7 +147,7 @@ class Subject:
             return method(embeddings, labels).double()
 
     def value(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """The loss as a checked scalar.
+        """Return the loss as a checked scalar.
 
         Raises:
             ValueError: the call fails, or returns something other than one finite number.
@@ -157,16 +169,17 @@ class Subject:
         return result.reshape(())
 
     def gradient(self, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor]:
-        """Value, and gradient [n d] with respect to the embeddings.
+        """Return the value, and the gradient [n d] with respect to the embeddings.
 
         Raises:
-            ValueError: see `value`; also when nothing connects the result to the embeddings, or a gradient is NaN.
+            ValueError: see `value`; also if no gradient path leads to the embeddings, or a gradient is NaN.
         """
         leaf = embeddings.clone().requires_grad_()
+        grad = None
         with torch.enable_grad(), repeatable(embeddings.device):
             result = self.value(leaf, labels)
-            path = result.requires_grad
-            grad = torch.autograd.grad(result, leaf, allow_unused=True)[0] if path else None
+            if result.requires_grad:
+                (grad,) = torch.autograd.grad(result, leaf, allow_unused=True)
         if grad is None:
             raise ValueError(
                 f"{NEEDS}; the result of {self.name} has no gradient path back to the embeddings. Look for .detach(), "

@@ -1,4 +1,4 @@
-"""Where the similarities of same-label and other pairs lie, and how far the two overlap."""
+"""Histograms of the similarities of same-label pairs and of other pairs, and their overlap."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimilarityHistograms(Insight):
-    """Two histograms over the cosine.
+    """Histograms of the cosine of two kinds of pairs.
 
     edges: float64 [b + 1].
-    positive, negative: float64 [b], share of the pairs of one label, and of the others, in each bin.
-    positive_mean, negative_mean: mean cosines.
-    overlap: summed smaller share over the bins; 0 separated, 1 alike.
+    positive, negative: float64 [b], share of the same-label pairs, and of the other pairs, in each bin.
+    positive_mean, negative_mean: mean cosine of each kind.
+    overlap: sum over the bins of the smaller share; 0 for separate histograms, 1 for equal ones.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> histograms = lab.inspect.similarity_histograms(embeddings, labels, bins=4)
@@ -46,11 +46,11 @@ class SimilarityHistograms(Insight):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a bin: low, high, positive, negative."""
+        """Return one row per bin: low, high, positive, negative."""
         return frame(low=self.edges[:-1], high=self.edges[1:], positive=self.positive, negative=self.negative)
 
     def figure(self) -> go.Figure:
-        """The two outlines on one axis."""
+        """Draw both histograms over the cosine."""
         figure = style.canvas(
             "Similarities of same-label and other pairs",
             self.summary,
@@ -59,17 +59,21 @@ class SimilarityHistograms(Insight):
         )
         for index, (name, shares) in enumerate((("same label", self.positive), ("different label", self.negative))):
             figure.add_scatter(
-                x=self.edges, y=np.append(shares, shares[-1]), name=name, line={**style.line(index), "shape": "hv"},
-                fill="tozeroy", opacity=0.8,
-            )  # fmt: skip
+                x=self.edges,
+                y=np.append(shares, shares[-1]),
+                name=name,
+                line={**style.line(index), "shape": "hv"},
+                fill="tozeroy",
+                opacity=0.8,
+            )
         return figure
 
 
 def similarity_histograms(embeddings: Any, labels: Any = None, bins: int = 50) -> SimilarityHistograms:
-    """Histogram the cosines of all unordered pairs over [-1, 1].
+    """Compute histograms of the cosines of all unordered pairs over [-1, 1].
 
     Raises:
-        ValueError: bad embeddings or labels, or bins below 2.
+        ValueError: embeddings or labels are malformed, or bins is below 2.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> lab.inspect.similarity_histograms(embeddings, labels, bins=4).to_frame().shape
@@ -86,12 +90,16 @@ def similarity_histograms(embeddings: Any, labels: Any = None, bins: int = 50) -
     def shares(values: np.ndarray) -> np.ndarray:
         return np.histogram(values, edges)[0] / max(1, len(values))
 
-    positive, negative = shares(similarities[same]), shares(similarities[~same])
+    def mean(values: np.ndarray) -> float:
+        return float(values.mean()) if len(values) else float("nan")
+
+    positive = shares(similarities[same])
+    negative = shares(similarities[~same])
     return SimilarityHistograms(
         edges=edges,
         positive=positive,
         negative=negative,
-        positive_mean=float(similarities[same].mean()) if same.any() else float("nan"),
-        negative_mean=float(similarities[~same].mean()) if (~same).any() else float("nan"),
+        positive_mean=mean(similarities[same]),
+        negative_mean=mean(similarities[~same]),
         overlap=float(np.minimum(positive, negative).sum()),
     )

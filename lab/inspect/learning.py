@@ -1,5 +1,4 @@
-"""When a network learnt to answer each query, and what it forgot again: the first neighbours at moments of its
-training."""
+"""Find when a network learnt to answer each query, and which queries it forgot, from nearest neighbours over time."""
 
 from __future__ import annotations
 
@@ -10,9 +9,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Learning:
-    """Whether each query was right at each moment: its nearest other image was of its class.
+    """Whether the nearest other image of each query was of its class, at several steps of the training.
 
-    steps: int64 [t], ascending. items: int64 [q]. right: bool [t q].
+    steps: int64 [t], ascending. items: int64 [q], the queries. right: bool [t q].
 
     Example:
         >>> import numpy as np
@@ -29,19 +28,20 @@ class Learning:
 
     @property
     def learnt(self) -> tuple[np.ndarray, np.ndarray]:
-        """Images int64 [m] that were wrong at first, and the step from which each is right to the last moment; the
-        latest first."""
+        """Images int64 [m] that were wrong at first, and the step from which each stays right; the latest first."""
         return self._settled(self.right[-1] & ~self.right.all(0))
 
     @property
     def forgotten(self) -> tuple[np.ndarray, np.ndarray]:
-        """Images int64 [m] that were right at some moment, and the step from which each is wrong to the last moment;
-        the latest first."""
+        """Images int64 [m] that were right at some step, and the step from which each stays wrong; the latest first."""
         return self._settled(~self.right[-1] & self.right.any(0))
 
     def _settled(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Some queries, bool [q], with the first step from which their verdict is that of the last moment."""
-        other = self.right[:, chosen] != self.right[-1, chosen]
-        since = self.steps[len(self.steps) - np.argmax(other[::-1], axis=0)] if chosen.any() else self.steps[:0]
+        """Return the chosen queries (bool [q]) with the step from which their answer stays as it is at the end."""
+        if not chosen.any():
+            return self.items[:0], self.steps[:0]
+        differs = self.right[:, chosen] != self.right[-1, chosen]
+        steps_since_change = np.argmax(differs[::-1], axis=0)  # counted from the end
+        since = self.steps[len(self.steps) - steps_since_change]
         order = np.argsort(-since, kind="stable")
         return self.items[chosen][order], since[order]

@@ -1,4 +1,4 @@
-"""Images that show the same picture, in whatever splits they lie: copies, smaller files, crops, brighter ones."""
+"""Find images of all splits that show the same picture: copies, smaller files, crops, brighter versions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 LEAST = 0.9
 """Cosine of frozen features from which two images count as copies; docs/data-doctor.md says what it finds."""
 BLOCK = 2048
-"""Rows that are compared at a time."""
+"""Number of rows that are compared at a time."""
 
 ROUNDING = 1e-6
-"""How far a cosine of equal pictures may lie below 1: the order of a sum hangs on the processor."""
+"""Largest rounding error of a cosine: the order of a sum depends on the processor."""
 
 
 def near_duplicates(vectors: np.ndarray, least: float = LEAST) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of images at least so similar, each pair once, the most similar first; time O(n^2 d).
+    """Return all pairs of images whose cosine is at least `least`, each once, the most similar first; time O(n^2 d).
 
     Args:
-        vectors: float32 [n d], features of the images of all splits; a row of zeros is like nothing.
-        least: cosine from which a pair is given.
+        vectors: float32 [n d], features of the images of all splits; a row of zeros is in no pair.
+        least: smallest cosine of a pair.
 
     Returns:
         pairs: int64 [p 2], the two images of each, the earlier first; similarities: float64 [p], their cosines.
@@ -30,12 +30,16 @@ def near_duplicates(vectors: np.ndarray, least: float = LEAST) -> tuple[np.ndarr
         ([[1, 3]], [1.0])
     """
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    pairs = [np.empty((0, 2), np.int64)]
+    similarities = [np.empty(0)]
     for start in range(0, len(unit), BLOCK):
         cosines = unit[start : start + BLOCK] @ unit[start:].T
         alike = np.triu(cosines, 1) >= least - ROUNDING  # the block begins on the diagonal
-        rows, others = np.nonzero(alike)
-        found.append((rows + start, others + start, cosines[rows, others].astype(np.float64)))
-    rows, others, score = (np.concatenate(part) for part in zip(*found, strict=True))
-    order = np.argsort(-score, kind="stable")
-    return np.stack([rows, others], 1)[order], np.minimum(score[order], 1.0)
+        rows, columns = np.nonzero(alike)
+        pairs.append(np.stack([rows + start, columns + start], 1))
+        similarities.append(cosines[rows, columns].astype(np.float64))
+
+    all_pairs = np.concatenate(pairs)
+    all_similarities = np.concatenate(similarities)
+    order = np.argsort(-all_similarities, kind="stable")
+    return all_pairs[order], np.minimum(all_similarities[order], 1.0)

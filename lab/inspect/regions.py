@@ -1,15 +1,15 @@
-"""Why two pictures are alike: which regions of both make their cosine similarity.
+"""Explain the cosine similarity of two pictures: how much each of their regions contributes.
 
-Where an encoder pools a map of features and only linear maps follow, an embedding is a sum over places,
-e = sum_p e_p + c, and so is the cosine with another one: cos(e, o) = sum_p e_p.o / |e||o| + c.o / |e||o|. The parts
-are those of `Encoder.parts`; what no place brings (c, the bias) is the remainder. The sum is exact for every
-pooling. How it is shared out follows from the formula for the average alone: of a generalised mean or a maximum, a
-picture without that place would lose another amount, since the places share one power or one winner. A place is one of
-the last map: what convolutions or attention brought there from around it is counted there.
+If an encoder pools a map of features and only linear maps follow, an embedding is a sum over places,
+e = sum_p e_p + c, and so is the cosine with another embedding: cos(e, o) = sum_p e_p.o / |e||o| + c.o / |e||o|. The
+parts are those of `Encoder.parts`; the term of c, the bias, is the remainder. The sum is exact for every pooling. For
+average pooling, a place's term is also the amount that the embedding would lose without that place. For a generalised
+mean or a maximum it is not, since the places share one power or one winner. A place is a position of the last map; it
+includes everything that convolutions or attention transported there from its surroundings.
 
-For everything else there are integrated gradients (Sundararajan et al. 2017) over the pixels, from a picture of the
-mean colour to this one, added up over cells; the remainder is then the similarity that the empty picture has, and
-the error of summing in steps.
+For all other encoders there are integrated gradients (Sundararajan et al. 2017) over the pixels, from a picture of the
+mean colour to the given picture, summed over cells. The remainder is then the similarity of the empty picture, and the
+error of the numerical integral.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CELLS = 14
-"""Cells a side that pixels are added up over, for an encoder without patches."""
+"""Number of cells per side over which pixels are summed, for an encoder without patches."""
 MATCHES = 5
-"""Pairs of regions that are named: those that add most to the cosine."""
-STEPS, AT_ONCE = 32, 8
+"""Number of pairs of regions that are listed: those that add most to the cosine."""
+STEPS = 32
+AT_ONCE = 8
 """Steps of the integral, and how many of them are embedded at once."""
-ROWS, COLUMNS = ("upper", "middle", "lower"), ("left", "centre", "right")
+ROWS = ("upper", "middle", "lower")
+COLUMNS = ("left", "centre", "right")
 
 
 @dataclass(frozen=True)
 class AlikeRegions(Insight):
-    """What the regions of two pictures add to their cosine similarity, from the upper left corner.
+    """The contribution of each region of two pictures to their cosine similarity.
 
     similarity: the cosine, -1..1.
-    maps: two arrays float64 [h w], in units of the cosine; of the first picture, and of the second. Each sums to
-        `similarity - left_over`.
-    left_over: the remainder, which comes from no region, of each picture.
-    exact: whether the parts are a sum by algebra; else they are integrated gradients.
-    held: what the sum takes as given, in words.
-    pictures: uint8 [s s 3] each, as the encoder saw them; None where they were not given.
-    matches: the regions that match best: place in the one, place in the other, row by row, and what the pair adds to
-        the cosine; only where it is exact.
+    maps: two arrays float64 [h w], of the first picture and of the second, from the upper left corner, in units of the
+        cosine. Each sums to `similarity - left_over`.
+    left_over: the remainder of each picture, which belongs to no region.
+    exact: whether the maps are an exact sum; otherwise they are integrated gradients.
+    held: a sentence about the assumption behind an exact sum; "" if there is none.
+    pictures: uint8 [s s 3] each, as the encoder saw them; None if they were not given.
+    matches: the best pairs of regions: place in the first, place in the second (counted row by row), and their
+        contribution to the cosine; only for an exact sum.
 
     Example:
         >>> import numpy as np
@@ -70,32 +72,40 @@ class AlikeRegions(Insight):
 
     @property
     def largest(self) -> float:
-        """The greatest amount of any cell, which stands for full colour in pictures."""
-        return max(float(np.abs(one).max()) for one in self.maps)
+        """The largest magnitude of any cell, which pictures draw in full colour."""
+        return max(float(np.abs(values).max()) for values in self.maps)
 
     @property
     def summary(self) -> str:
-        sums = " and ".join(
-            f"{one.sum():.4f} + remainder {rest:.4f}" for one, rest in zip(self.maps, self.left_over, strict=True)
-        )
-        kind = "an exact sum over regions" if self.exact else "integrated gradients, a sum up to the remainder"
-        return f"Cosine {self.similarity:.4f}; {kind}: {sums}.{' ' + self.held if self.held else ''}"
+        sums = []
+        for values, remainder in zip(self.maps, self.left_over, strict=True):
+            sums.append(f"{values.sum():.4f} + remainder {remainder:.4f}")
+        if self.exact:
+            kind = "an exact sum over regions"
+        else:
+            kind = "integrated gradients, a sum up to the remainder"
+        sentence = f"Cosine {self.similarity:.4f}; {kind}: {' and '.join(sums)}."
+        return f"{sentence} {self.held}" if self.held else sentence
 
     def words(self, which: int) -> str:
-        """Where the similarity of a picture (0 or 1) comes from, in ninths of it: a map for those who do not see it."""
+        """Describe the map of a picture (0 or 1) in words: the three ninths of it that contribute most."""
         values = self.maps[which]
-        ninths = _thirds(values.shape[0]) @ values @ _thirds(values.shape[1]).T
+        ninths = (_thirds(values.shape[0]) @ values @ _thirds(values.shape[1]).T).ravel()
         names = [f"{row} {column}" for row in ROWS for column in COLUMNS]
-        order = np.argsort(-np.abs(ninths.ravel()), kind="stable")[:3]
-        return "most from " + ", ".join(f"{names[at]} ({ninths.ravel()[at]:+.3f})" for at in order)
+        largest = np.argsort(-np.abs(ninths), kind="stable")[:3]
+        return "most from " + ", ".join(f"{names[i]} ({ninths[i]:+.3f})" for i in largest)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a cell: picture (1 or 2), row and column from 0, contribution to the cosine."""
-        cells = [(1 + at, *place, value) for at, one in enumerate(self.maps) for place, value in np.ndenumerate(one)]
-        return frame(**dict(zip(("picture", "row", "column", "contribution"), zip(*cells, strict=True), strict=True)))
+        """Return one row per cell: picture (1 or 2), row and column from 0, contribution to the cosine."""
+        cells = []
+        for picture, values in enumerate(self.maps, start=1):
+            for (row, column), value in np.ndenumerate(values):
+                cells.append((picture, row, column, value))
+        pictures, rows, columns, contribution = zip(*cells, strict=True)
+        return frame(picture=pictures, row=rows, column=columns, contribution=contribution)
 
     def figure(self) -> go.Figure:
-        """Both pictures, with what each region adds over them: blue raises the similarity, vermillion lowers it."""
+        """Draw both pictures with the contributions over them: blue raises the similarity, vermillion lowers it."""
         import plotly.graph_objects as go
 
         figure = style.canvas(
@@ -103,16 +113,29 @@ class AlikeRegions(Insight):
         )
         limit = self.largest or 1.0
         clear = [(0.0, "rgba(213,94,0,0.85)"), (0.5, "rgba(247,247,247,0)"), (1.0, "rgba(0,114,178,0.85)")]
-        for column, one in enumerate(self.maps, start=1):
-            side = len(one) if self.pictures is None else len(self.pictures[column - 1])
+        for column, values in enumerate(self.maps, start=1):
+            side = len(values)
             if self.pictures is not None:
-                figure.add_image(z=self.pictures[column - 1], hoverinfo="skip", row=1, col=column)
-            height, width = side / one.shape[0], side / one.shape[1]
+                picture = self.pictures[column - 1]
+                side = len(picture)
+                figure.add_image(z=picture, hoverinfo="skip", row=1, col=column)
+
+            # Cells lie on the pixels of the picture, whose first pixel is centred on 0.
+            height = side / values.shape[0]
+            width = side / values.shape[1]
             cells = go.Heatmap(
-                z=one, x0=width / 2 - 0.5, dx=width, y0=height / 2 - 0.5, dy=height, zmin=-limit, zmax=limit,
-                colorscale=clear, showscale=column == 2, colorbar={"title": "of the cosine,<br>a cell"},
+                z=values,
+                x0=width / 2 - 0.5,
+                dx=width,
+                y0=height / 2 - 0.5,
+                dy=height,
+                zmin=-limit,
+                zmax=limit,
+                colorscale=clear,
+                showscale=column == 2,
+                colorbar={"title": "of the cosine,<br>a cell"},
                 hovertemplate="%{z:+.4f} of the cosine<extra></extra>",
-            )  # fmt: skip
+            )
             figure.add_trace(cells, row=1, col=column)
         figure.update_xaxes(visible=False, constrain="domain")
         figure.update_yaxes(visible=False, autorange="reversed", constrain="domain")
@@ -121,21 +144,22 @@ class AlikeRegions(Insight):
 
 
 def _thirds(cells: int) -> np.ndarray:
-    """float64 [3 cells]: which share of each cell of a row lies in each third of it."""
-    edges = np.arange(cells + 1) * 3 / cells
-    bands = np.arange(3)[:, None]
-    overlap = np.clip(np.minimum(edges[1:], bands + 1) - np.maximum(edges[:-1], bands), 0, None)
+    """Return the share of each cell of a row that lies in each third of the row, float64 [3 cells]."""
+    edges = np.arange(cells + 1) * 3 / cells  # of the cells, where a third has width 1
+    thirds = np.arange(3)[:, None]
+    overlap = np.clip(np.minimum(edges[1:], thirds + 1) - np.maximum(edges[:-1], thirds), 0, None)
     return overlap / overlap.sum(axis=0)
 
 
 def contributions(parts: Tensor, constant: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-    """The cosine between an embedding that is a sum over places and another one, place by place.
+    """Return the contribution of each place to the cosine of two embeddings, of which the first is a sum over places.
 
     Args:
-        parts: [d h w]. constant: [d], what no place brings. other: [d], of any length.
+        parts: [d h w], the terms of the sum. constant: [d], its term that belongs to no place.
+        other: [d], the other embedding, of any length.
 
     Returns:
-        contributions [h w] and the remainder, a scalar; together they are the cosine.
+        contributions [h w] and the remainder, a scalar; their sum is the cosine.
 
     Example:
         >>> import torch
@@ -150,34 +174,41 @@ def contributions(parts: Tensor, constant: Tensor, other: Tensor) -> tuple[Tenso
 
 
 def _best_matches(one: Tensor, other: Tensor) -> tuple[tuple[int, int, float], ...]:
-    """Pairs of a place in the one picture and one in the other, and what they add to the cosine, the best first; no
-    place twice. one, other: [d h w], parts of embeddings of unit length; places count row by row."""
-    shares = one.flatten(1).T @ other.flatten(1)
-    found = []
-    for _ in range(min(MATCHES, *shares.shape)):
-        place, twin = divmod(int(shares.argmax()), shares.shape[1])
-        if shares[place, twin] <= 0:
+    """Return the pairs of a place in each picture that add most to the cosine, the best first.
+
+    Each match is the place in one picture, the place in the other (counted row by row) and their contribution. No place
+    occurs twice.
+
+    Args:
+        one, other: [d h w], parts of embeddings of unit length.
+    """
+    products = one.flatten(1).T @ other.flatten(1)
+    matches = []
+    for _ in range(min(MATCHES, *products.shape)):
+        row, column = divmod(int(products.argmax()), products.shape[1])
+        if products[row, column] <= 0:
             break
-        found.append((place, twin, float(shares[place, twin])))
-        shares[place], shares[:, twin] = -torch.inf, -torch.inf
-    return tuple(found)
+        matches.append((row, column, float(products[row, column])))
+        products[row] = -torch.inf
+        products[:, column] = -torch.inf
+    return tuple(matches)
 
 
 def integrated_gradients(
     embed: Callable[[Tensor], Tensor], image: Tensor, other: Tensor, cells: int = CELLS, steps: int = STEPS
 ) -> Tensor:
-    """What each cell of a picture adds to its cosine with an embedding, by integrated gradients from zeros.
+    """Return the contribution of each cell of a picture to its cosine with an embedding, by integrated gradients.
 
     Args:
-        embed: normalised images [n 3 h w] to embeddings [n d].
-        image: [3 h w]. other: [d].
-        cells: a side of the answer.
-        steps: points of the integral, by the midpoint rule.
+        embed: function from normalised images [n 3 h w] to embeddings [n d].
+        image: [3 h w]; the path of the integral leads there from zeros. other: [d].
+        cells: number of cells per side.
+        steps: number of points of the integral, by the midpoint rule.
 
     Returns:
         float64 [cells cells], whose sum is about cos(image) - cos(zeros).
 
-    Example (a cosine that only the first pixel's red makes):
+    Example (a cosine that depends only on the red channel of the first pixel):
         >>> import torch
         >>> embed = lambda images: torch.stack([images[:, 0, 0, 0], torch.ones(len(images))], dim=1)
         >>> image = torch.zeros(3, 2, 2); image[0, 0, 0] = 1
@@ -187,16 +218,17 @@ def integrated_gradients(
     towards = F.normalize(other.detach().double(), dim=0)
     total = torch.zeros(image.shape, dtype=torch.float64, device=image.device)
     points = ((torch.arange(steps) + 0.5) / steps).to(image)
-    for some in points.split(AT_ONCE):
-        path = (some[:, None, None, None] * image).detach().requires_grad_()
+    for chunk in points.split(AT_ONCE):
+        path = (chunk[:, None, None, None] * image).detach().requires_grad_()
         with torch.enable_grad():
             cosines = F.normalize(embed(path).double(), dim=1) @ towards
-            total += torch.autograd.grad(cosines.sum(), path)[0].double().sum(0)
-    return _binned((image.double() * total / steps).sum(0), cells)
+            (gradient,) = torch.autograd.grad(cosines.sum(), path)
+        total += gradient.double().sum(0)
+    return _sum_over_cells((image.double() * total / steps).sum(0), cells)
 
 
-def _binned(values: Tensor, cells: int) -> Tensor:
-    """Sums [cells cells] over the cells of a map [h w]; where it does not divide, some cells are a row larger."""
+def _sum_over_cells(values: Tensor, cells: int) -> Tensor:
+    """Return the sums [cells cells] over the cells of a map [h w]; if sizes do not divide, some cells are larger."""
     for dim in (0, 1):
         size = values.shape[dim]
         places = torch.arange(size, device=values.device) * cells // size
@@ -217,93 +249,122 @@ def alike_regions(
     by_parts: bool = True,
     pictures: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> AlikeRegions:
-    """Which regions of two pictures make their cosine similarity; exactly where the encoder has `parts` of them.
+    """Compute how much each region of two pictures contributes to their cosine similarity.
+
+    The result is exact if the encoder has `parts`; otherwise it comes from integrated gradients.
 
     Args:
-        encoder: a module, normalised images [n 3 h w] to embeddings [n d]; one of `lab.encoders`, or any other.
+        encoder: a module from normalised images [n 3 h w] to embeddings [n d]; one of `lab.encoders`, or any other.
         first, second: normalised images [3 h w].
-        flip: an embedding is the sum of those of the picture and of its mirror image; unit: of each at unit length.
-        embed: normalised images [n 3 h w] to embeddings [n d], where that is more than the encoder and flipping.
-        by_parts: whether the encoder's parts are those of `embed`; else gradients are taken of it.
+        flip: whether an embedding is the sum of those of the picture and of its mirror image.
+        unit: whether each of them is scaled to unit length first.
+        embed: function from normalised images [n 3 h w] to embeddings [n d], if it is more than the encoder and
+            flipping.
+        by_parts: whether the encoder's parts are those of `embed`; otherwise gradients of `embed` are used.
         pictures: uint8 [s s 3] each, to draw under the maps.
 
     Example (an encoder that averages the colours of four places):
         >>> import torch
         >>> encoder = lab.encoders.create("small_cnn", pooling="avg").eval()
-        >>> found = lab.inspect.alike_regions(encoder, torch.rand(3, 32, 32), torch.rand(3, 32, 32))
-        >>> found.exact, found.maps[0].shape
+        >>> regions = lab.inspect.alike_regions(encoder, torch.rand(3, 32, 32), torch.rand(3, 32, 32))
+        >>> regions.exact, regions.maps[0].shape
         (True, (4, 4))
-        >>> bool(abs(found.maps[0].sum() + found.left_over[0] - found.similarity) < 1e-6)
+        >>> bool(abs(regions.maps[0].sum() + regions.left_over[0] - regions.similarity) < 1e-6)
         True
     """
-    sums = [_whole(encoder, one, flip, unit) if by_parts else None for one in (first, second)]
-    if all(one is not None for one in sums):
-        return _exact(sums, _held(encoder), pictures)
+    if by_parts:
+        first_sum = _as_sum(encoder, first, flip, unit)
+        second_sum = _as_sum(encoder, second, flip, unit)
+        if first_sum is not None and second_sum is not None:
+            return _exact_regions(first_sum, second_sum, _assumption(encoder), pictures)
 
-    def plain(images: Tensor) -> Tensor:
-        embeddings = [encoder(view) for view in ([images, images.flip(-1)] if flip else [images])]
-        return torch.stack([F.normalize(one, dim=-1) if unit else one for one in embeddings]).sum(0)
+    def embed_views(images: Tensor) -> Tensor:
+        """Embed the images, and their mirror images with `flip`."""
+        total = _embed_view(encoder, images, unit)
+        if flip:
+            total = torch.stack([total, _embed_view(encoder, images.flip(-1), unit)]).sum(0)
+        return total
 
-    embed = embed or plain
+    embed = embed or embed_views
     with torch.no_grad():
         vectors = embed(torch.stack([first, second])).double()
     similarity = float(F.cosine_similarity(vectors[0], vectors[1], dim=0))
     cells = _cells(encoder, first.shape[-1])
-    maps = [
-        integrated_gradients(embed, one, other, cells).cpu().numpy()
-        for one, other in ((first, vectors[1]), (second, vectors[0]))
-    ]
-    rest = similarity - float(maps[0].sum()), similarity - float(maps[1].sum())
-    return AlikeRegions(similarity, (maps[0], maps[1]), rest, False, pictures=pictures)
+    first_map = integrated_gradients(embed, first, vectors[1], cells).cpu().numpy()
+    second_map = integrated_gradients(embed, second, vectors[0], cells).cpu().numpy()
+    remainders = (similarity - float(first_map.sum()), similarity - float(second_map.sum()))
+    return AlikeRegions(similarity, (first_map, second_map), remainders, exact=False, pictures=pictures)
 
 
-def _whole(encoder: Any, image: Tensor, flip: bool, unit: bool) -> tuple[Tensor, Tensor] | None:
-    """One picture's embedding as a sum over places: [d h w] and [d]; None where the encoder cannot say it."""
+def _embed_view(encoder: Any, images: Tensor, unit: bool) -> Tensor:
+    embeddings = encoder(images)
+    return F.normalize(embeddings, dim=-1) if unit else embeddings
+
+
+def _as_sum(encoder: Any, image: Tensor, flip: bool, unit: bool) -> tuple[Tensor, Tensor] | None:
+    """Return one picture's embedding as a sum over places: [d h w] and a constant [d]; None if the encoder has none."""
     if not hasattr(encoder, "parts"):
         return None
     views = torch.stack([image, image.flip(-1)] if flip else [image])
     with torch.no_grad():
-        found = encoder.parts(views)
-    if found is None:
+        sums = encoder.parts(views)
+    if sums is None:
         return None
-    parts, constant = found
+
+    parts, constant = sums
     if unit:
         lengths = (parts.sum(dim=(-2, -1)) + constant).norm(dim=1).clamp(min=1e-12)
-        parts, constant = parts / lengths[:, None, None, None], constant / lengths[:, None]
-    straight = torch.stack([parts[0], parts[1].flip(-1)]) if flip else parts
-    return straight.mean(0), constant.mean(0)
+        parts = parts / lengths[:, None, None, None]
+        constant = constant / lengths[:, None]
+    if flip:  # flip the places of the mirror image back
+        parts = torch.stack([parts[0], parts[1].flip(-1)])
+    return parts.mean(0), constant.mean(0)
 
 
-def _exact(sums: Any, held: str, pictures: tuple[np.ndarray, np.ndarray] | None) -> AlikeRegions:
-    whole = [parts.sum(dim=(-2, -1)) + constant for parts, constant in sums]
-    similarity = float(F.cosine_similarity(whole[0], whole[1], dim=0))
-    (one, rest_of_one), (two, rest_of_two) = (
-        contributions(parts, constant, other) for (parts, constant), other in zip(sums, whole[::-1], strict=True)
+def _exact_regions(
+    first: tuple[Tensor, Tensor],
+    second: tuple[Tensor, Tensor],
+    assumption: str,
+    pictures: tuple[np.ndarray, np.ndarray] | None,
+) -> AlikeRegions:
+    """Return the regions of two embeddings that are sums over places."""
+    embeddings = [parts.sum(dim=(-2, -1)) + constant for parts, constant in (first, second)]
+    similarity = float(F.cosine_similarity(embeddings[0], embeddings[1], dim=0))
+    first_map, first_rest = contributions(*first, embeddings[1])
+    second_map, second_rest = contributions(*second, embeddings[0])
+
+    tiny = torch.finfo(first[0].dtype).tiny
+    first_parts = first[0] / embeddings[0].norm().clamp(min=tiny)
+    second_parts = second[0] / embeddings[1].norm().clamp(min=tiny)
+    return AlikeRegions(
+        similarity=similarity,
+        maps=(first_map.cpu().numpy(), second_map.cpu().numpy()),
+        left_over=(float(first_rest), float(second_rest)),
+        exact=True,
+        held=assumption,
+        pictures=pictures,
+        matches=_best_matches(first_parts, second_parts),
     )
-    maps = one.cpu().numpy(), two.cpu().numpy()
-    tiny = torch.finfo(sums[0][0].dtype).tiny
-    scaled = [parts / total.norm().clamp(min=tiny) for (parts, _), total in zip(sums, whole, strict=True)]
-    rests, matches = (float(rest_of_one), float(rest_of_two)), _best_matches(*scaled)
-    return AlikeRegions(similarity, maps, rests, True, held, pictures, matches)
 
 
-def _held(encoder: Any) -> str:
-    """What the sum of this encoder takes as given."""
-    pooling = getattr(getattr(getattr(encoder, "head", None), "pool", None), "pooling", "avg")
-    reasons = {
-        "gem": "Of GeM pooling a place has its share of the powered sum: the sum is exact, what a picture without that "
-        "place would lose is not.",
-        "max": "Of max pooling the place with the greatest value has it all: the sum is exact, what a picture without "
-        "that place would lose is not.",
-        "mixed": "Half of it is max pooling, of which the place with the greatest value has it all.",
+def _assumption(encoder: Any) -> str:
+    """Return the sentence about how this encoder's pooling divides the sum among places; "" for the average."""
+    pool = getattr(getattr(encoder, "head", None), "pool", None)
+    sentences = {
+        "gem": "With GeM pooling each place gets its share of the sum of powers: the sum is exact, but it is not what "
+        "a picture without that place would lose.",
+        "max": "With max pooling the place with the largest value gets all of it: the sum is exact, but it is not "
+        "what a picture without that place would lose.",
+        "mixed": "Half of the embedding is max pooling, which assigns all to the place with the largest value.",
     }
-    return reasons.get(pooling, "")
+    return sentences.get(getattr(pool, "pooling", "avg"), "")
 
 
 def _cells(encoder: Any, side: int) -> int:
-    """Cells a side: a transformer's patches, or `CELLS`."""
-    for module in encoder.modules() if hasattr(encoder, "modules") else ():
-        grid = getattr(getattr(module, "patch_embed", None), "grid_size", None)
-        if grid is not None and grid[0] == grid[1]:
-            return int(grid[0])
+    """Return the number of cells per side: a transformer's patches, or `CELLS`."""
+    if hasattr(encoder, "modules"):
+        for module in encoder.modules():
+            grid = getattr(getattr(module, "patch_embed", None), "grid_size", None)
+            if grid is not None and grid[0] == grid[1]:
+                return int(grid[0])
     return min(CELLS, side)

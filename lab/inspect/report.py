@@ -1,4 +1,4 @@
-"""Everything the inspector can say about one loss on one batch."""
+"""A report of all findings of the inspector about one loss on one batch."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LossReport(Insight):
-    """The findings on one batch.
+    """All findings about a loss on one batch.
 
-    limits: why there is no gradient per pair, in a sentence; empty when there is one.
+    limits: a sentence that says why there is no gradient per pair; empty if there is.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> report = lab.inspect.inspect_loss(loss, embeddings, labels)
@@ -49,22 +49,24 @@ class LossReport(Insight):
     @property
     def summary(self) -> str:
         lines = [part.summary for part in self.parts.values()]
-        return "\n".join([self.limits, *lines] if self.limits else lines)
+        if self.limits:
+            lines.insert(0, self.limits)
+        return "\n".join(lines)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a finding: finding, summary."""
+        """Return one row per finding: finding, summary."""
         return frame(finding=list(self.parts), summary=[part.summary for part in self.parts.values()])
 
     def figure(self) -> go.Figure:
-        """The gradient of every pair; each finding has its own figure beside it."""
+        """Draw the gradient of every pair; each finding has a figure of its own."""
         return self.pairs.figure()
 
 
 def inspect_loss(loss: Callable, embeddings: Any, labels: Any = None, items: ArrayLike | None = None) -> LossReport:
     """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
 
-    For a loss that does not see pairs (class anchors, proxies) the pair findings describe what one gradient step does
-    to the pairs, and `limits` says why.
+    For a loss that does not compare pairs (class anchors, proxies) the findings about pairs describe how one gradient
+    step changes their similarity, and `limits` says why.
 
     Args:
         loss: any callable(embeddings [n d], labels [n]) -> scalar.
@@ -72,7 +74,7 @@ def inspect_loss(loss: Callable, embeddings: Any, labels: Any = None, items: Arr
         items: [n] names of the embeddings, for the worst pairs.
 
     Raises:
-        ValueError: the callable cannot be inspected at all; the message says what is needed.
+        ValueError: the callable cannot be inspected; the message says what is needed.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> report = lab.inspect.inspect_loss(loss, embeddings, labels)
@@ -81,9 +83,11 @@ def inspect_loss(loss: Callable, embeddings: Any, labels: Any = None, items: Arr
     """
     motion = pair_motion(loss, embeddings, labels)
     try:
-        pairs, limits = pair_gradients(loss, embeddings, labels), ""
+        pairs = pair_gradients(loss, embeddings, labels)
+        limits = ""
     except ValueError as error:
-        pairs, limits = motion, str(error)
+        pairs = motion
+        limits = str(error)
     return LossReport(
         pairs=pairs,
         direction=wrong_direction(pairs),

@@ -1,7 +1,7 @@
-"""Maps of a run's embeddings that are kept in its folder, as `maps/SPLIT.METHOD.safetensors`.
+"""Maps of a run's embeddings that are stored in its folder, as `maps/SPLIT.METHOD.safetensors`.
 
-`python -m lab.maps.kept RUN METHOD SPLIT ...` draws them one by one, behind whoever asked for them: it outlives
-them, leaves the processor to others, and however many ask, one process draws.
+`python -m lab.maps.kept RUN METHOD SPLIT ...` computes them one by one in the background. The process has a low
+priority and continues when the process that started it ends. For each map only one process runs at a time.
 """
 
 from __future__ import annotations
@@ -33,51 +33,56 @@ from lab.runs.process import Worker
 from lab.runs.schemas import MapJob
 
 KEPT_FROM = 50_000
-"""Points from which a PCA map is kept in the run's folder, too."""
+"""Number of points from which a PCA map is stored in the run's folder, too."""
 QUALITY = ("trustworthiness", "agreement", "chance")
-"""What is kept of each map besides its places, see `lab.maps.quality`."""
-SHAPES = {"steps": "int t", "flat": "float t n 2"}
-"""Arrays of a map, as `arrays.check_shapes` reads it."""
+"""Measures that are stored with each map, see `lab.maps.quality`."""
+SHAPES = {"steps": "int t", "flat": "float t n 2"} | dict.fromkeys(QUALITY, "float t")
+"""Arrays of a map, in the notation of `arrays.check_shapes`."""
 LARGE = 64_000_000
-"""Bytes of a file of embeddings from which only pieces of it tell it apart."""
+"""Size in bytes from which only pieces of a file of embeddings are read for its fingerprint."""
 
 
 def file_of(run: Run, split: str, method: str) -> Path:
-    """Where a map of a split is kept."""
+    """Return the file that stores a map of a split."""
     return run.path / "maps" / f"{split}.{method}.safetensors"
 
 
 def fingerprint(files: Iterable[Path]) -> str:
-    """Changes when the embeddings in these files do."""
-    digests = [_digest(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in files]
+    """Return a fingerprint of the embeddings in these files; it changes when they change."""
+    digests = []
+    for file in files:
+        status = file.stat()
+        digests.append(_digest(str(file), status.st_mtime_ns, status.st_size))
     return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
 
 def embedded(run: Run, split: str) -> list[Path]:
-    """The file of embeddings that a map of a split is drawn from."""
+    """Return the file of embeddings from which a map of a split is computed."""
     return [run.path / "embeddings" / f"{split}.safetensors"]
 
 
 def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
-    """The arrays of a map, if it was drawn from the embeddings with this fingerprint.
+    """Read the arrays of a map, if it was computed from the embeddings with the fingerprint `of`.
 
     Returns:
         `steps` int64 [t], `flat` float32 [t n 2], `items` int64 [n] (maps of older versions lack them), and the three
-        measures of quality, float64 [t]. None where there is no such map, or a damaged one: it is drawn again.
+        measures of quality, float64 [t]. None if there is no such map or it is damaged; it is then computed again.
     """
     try:
         if not file.is_file() or arrays.header(file).get("of") != of:
             return None
-        kept = arrays.read(file)
-        items = {"items": "int n"} if "items" in kept else {}
-        arrays.check_shapes(file, kept, {**SHAPES, **dict.fromkeys(QUALITY, "float t"), **items})
+        columns = arrays.read(file)
+        shapes = dict(SHAPES)
+        if "items" in columns:
+            shapes["items"] = "int n"
+        arrays.check_shapes(file, columns, shapes)
     except (OSError, ValueError):
         return None
-    return kept
+    return columns
 
 
 def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The kept maps of a split by method: items int64 [n], and where each lies, float32 [n 2].
+    """Return the stored maps of a split by method: items int64 [n], and their places, float32 [n 2].
 
     Example (`root` is the folder of your runs):
         >>> import lab, numpy as np
@@ -88,15 +93,18 @@ def places(run: Run, split: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """
     maps: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for method in sorted(lab.maps.METHODS):
-        kept = read(file_of(run, split, method), fingerprint(embedded(run, split)))
-        if kept is not None and "items" in kept:
-            maps[method] = kept["items"], kept["flat"][-1]
+        columns = read(file_of(run, split, method), fingerprint(embedded(run, split)))
+        if columns is not None and "items" in columns:
+            maps[method] = columns["items"], columns["flat"][-1]
     return maps
 
 
 @cache
 def _digest(path: str, changed: int, size: int) -> str:
-    """Of a large file, pieces all over it are read: its numbers change everywhere or nowhere."""
+    """Return a digest of a file; `changed` (its time) and `size` make the cache forget a file that changed.
+
+    Only pieces of a large file are read, spread over all of it: new embeddings differ everywhere.
+    """
     with open(path, "rb") as file:
         if size <= LARGE:
             return hashlib.file_digest(file, "md5").hexdigest()
@@ -109,9 +117,9 @@ def _digest(path: str, changed: int, size: int) -> str:
 
 @dataclass(frozen=True)
 class Chart:
-    """One map of a run as its folder knows it.
+    """A map in the folder of a run: its files, its progress and the process that computes it.
 
-    split: of the run, or `OVER_TIME`.
+    split: a split of the run, or `OVER_TIME`.
     """
 
     run: Run
@@ -132,17 +140,20 @@ class Chart:
 
     @property
     def fingerprint(self) -> str:
-        """Changes when the embeddings do."""
-        frames = self.split == OVER_TIME
-        return fingerprint(self.run.frames().values() if frames else embedded(self.run, self.split))
+        """The fingerprint of the embeddings; it changes when they change."""
+        if self.split == OVER_TIME:
+            return fingerprint(self.run.frames().values())
+        return fingerprint(embedded(self.run, self.split))
 
     def read(self) -> Map | None:
-        """The map, if it was drawn from the embeddings that are there now."""
-        drawn = read(self._file, self.fingerprint)
-        return None if drawn is None else Map(drawn["steps"], drawn["flat"], {name: drawn[name] for name in QUALITY})
+        """Return the stored map, if it was computed from the current embeddings."""
+        columns = read(self._file, self.fingerprint)
+        if columns is None:
+            return None
+        return Map(columns["steps"], columns["flat"], {name: columns[name] for name in QUALITY})
 
     def keep(self, drawn: Map, of: str) -> None:
-        """Write a map. of: the fingerprint of the embeddings that it was drawn from.
+        """Store a map; `of` is the fingerprint of the embeddings from which it was computed.
 
         Raises:
             OSError: the run's folder cannot be written.
@@ -155,7 +166,7 @@ class Chart:
 
     @property
     def progress(self) -> dict[str, Any]:
-        """`state`: absent, working or failed; with `done` of `total` moments, or a `sentence`."""
+        """The progress as `state` (absent, working or failed), with `done` of `total` moments, or a `sentence`."""
         state = stored.find(self._job, MapJob)
         if state.get("of") != self.fingerprint:
             return {"state": "absent"}
@@ -164,12 +175,19 @@ class Chart:
         worker = Worker.read(state.get("worker"))
         if worker is not None and worker.alive:
             return {"state": "working", "done": state.get("done", 0), "total": state.get("total", 1)}
-        lines = self._log.read_text("utf-8", errors="replace").strip().splitlines() if self._log.is_file() else []
-        last = f"It said: {lines[-1][:300]}" if lines else "There was no message; it may have been killed."
-        return {"state": "failed", "sentence": f"The process that drew the map ended early. {last}"}
+
+        # The process ended without a result: report its last message.
+        reason = "There was no message; it may have been killed."
+        if self._log.is_file():
+            lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
+            if lines:
+                reason = f"It said: {lines[-1][:300]}"
+        return {"state": "failed", "sentence": f"The process that drew the map ended early. {reason}"}
 
     def start(self, *others: str) -> None:
-        """Let a process of its own draw the map, unless it is there or being drawn; after it those of other splits.
+        """Start a process that computes the map, and then the maps of other splits.
+
+        Nothing happens if the map is stored already, or another process computes it.
 
         Raises:
             OSError: the run's folder cannot be written.
@@ -181,9 +199,9 @@ class Chart:
                 return
             self._log.unlink(missing_ok=True)
             with appending(self._log) as log:
-                words = str(self.run.path.resolve()), self.method, self.split, *others
+                arguments = (str(self.run.path.resolve()), self.method, self.split, *others)
                 process = subprocess.Popen(
-                    children.python("-m", "lab.maps.kept", *words),
+                    children.python("-m", "lab.maps.kept", *arguments),
                     env=children.environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -195,14 +213,17 @@ class Chart:
             write_json(self._job, state)
 
     def work(self) -> None:
-        """Draw the map and keep it; what goes wrong is kept as a sentence."""
+        """Compute the map and store it; an error is stored as a sentence, and raised."""
         of = self.fingerprint
         state = {"worker": Worker.this().as_dict(), "of": of}
         try:
             write_json(self._job, {**state, "done": 0, "total": 1})
             vectors, steps = moments(self.run, self.split)
-            drawing = draw(vectors, steps, self.method)
-            drawn = result_of(drawing, lambda done: write_json(self._job, {**state, "done": done, "total": len(steps)}))
+
+            def report(done: int) -> None:
+                write_json(self._job, {**state, "done": done, "total": len(steps)})
+
+            drawn = result_of(draw(vectors, steps, self.method), report)
             self.keep(drawn, of)
         except Exception as error:
             write_json(self._job, {**state, "sentence": explain(error)})
@@ -210,8 +231,9 @@ class Chart:
 
 
 def lay_out(run: Run) -> None:
-    """Let a process of its own draw the UMAP map of each evaluated split, so that it is there when somebody looks;
-    nothing where UMAP is not installed.
+    """Start a background process that computes the UMAP map of each evaluated split, before a user opens the map.
+
+    Nothing happens if UMAP is not installed.
 
     Raises:
         OSError: the run's folder cannot be written.
@@ -226,21 +248,24 @@ def lay_out(run: Run) -> None:
 
 
 def pca_map(run: Run, split: str) -> Map:
-    """The PCA map of a split, or of the validations over time; of many points it is kept with the run."""
+    """Return the PCA map of a split, or of the validations over time; a map of many points is stored in the run."""
     chart = Chart(run, split, "pca")
-    if (kept := chart.read()) is not None:
-        return kept
+    stored_map = chart.read()
+    if stored_map is not None:
+        return stored_map
+
     of = chart.fingerprint
-    drawing = result_of(draw(*moments(run, split), "pca"))
-    if drawing.flat.shape[1] >= KEPT_FROM:
-        with suppress(OSError):  # a folder that cannot be written can still be looked at
-            chart.keep(drawing, of)
-    return drawing
+    vectors, steps = moments(run, split)
+    drawn = result_of(draw(vectors, steps, "pca"))
+    if drawn.flat.shape[1] >= KEPT_FROM:
+        with suppress(OSError):  # the map of a read-only folder can still be shown
+            chart.keep(drawn, of)
+    return drawn
 
 
 if __name__ == "__main__":
     folder, name, *splits = sys.argv[1:]
     if hasattr(os, "nice"):
         os.nice(15)
-    for of in splits:
-        Chart(Run(folder), of, next(method for method in lab.maps.METHODS if method == name)).work()
+    for split in splits:
+        Chart(Run(folder), split, next(method for method in lab.maps.METHODS if method == name)).work()

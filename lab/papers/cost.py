@@ -1,4 +1,4 @@
-"""What a recipe costs, by arithmetic: images a step, steps, work an image. Estimates, not measurements."""
+"""Estimate the cost of a recipe from its images per step, its steps and the operations per image."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ pairs of them (docs/misprints.md)."""
 SUSTAINED = {"float32": 20.0, "bfloat16": 50.0}
 """10^12 operations a second that one modern data-centre GPU is assumed to sustain on such networks, per precision.
 That is some 800 and 2,000 training images a second of ResNet-50 at 224 pixels; loading must keep up with it. Contextual
-tells of 4 h on a V100 for SOP and 6 h for iNaturalist (appendix H.1), three to four times the estimates."""
+reports 4 h on a V100 for SOP and 6 h for iNaturalist (appendix H.1), three to four times the estimates."""
 
 WHOLE = 0.75
-"""Area of a photograph of 4 to 3 over that of the square around it: whole images are taken for such."""
+"""Area of a 4:3 photograph relative to the square around it; whole images are assumed to have this shape."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """steps x batch x passes x gflop / rate.
+    """The estimated cost of a training: steps x batch x passes x gflop / rate.
 
-    passes: 3 forward passes' worth a training image (backward costs two), 4 where a large batch is embedded twice.
-    millions: of the backbone's weights, 10^6.
-    gflop: of one forward pass of one image. rate: 10^12 operations a second.
+    passes: forward passes that a training image costs: 3 (backward costs two), or 4 if a large batch is embedded twice.
+    gflop: 10^9 operations of one forward pass of one image. rate: 10^12 operations a second.
+    millions: 10^6 weights of the backbone.
     """
 
     steps: int
@@ -48,9 +48,11 @@ class Cost:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Cost:
-        """Of a recipe's sections, as YAML gives them."""
-        training, encoder = config["training"], config["encoder"]
-        size, crop = config["augmentation"]["size"], config["augmentation"].get("crop")
+        """Return the cost of a recipe, given its sections as YAML holds them."""
+        training = config["training"]
+        encoder = config["encoder"]
+        size = config["augmentation"]["size"]
+        crop = config["augmentation"].get("crop")
         gflop, millions = NETWORKS[encoder["backbone"].partition(".")[0]]
         return cls(
             steps=training["steps"],
@@ -68,8 +70,10 @@ class Cost:
 
     @property
     def text(self) -> str:
-        """`1.4 h`, with two digits."""
-        return f"{self.hours:.0f} h" if self.hours >= 9.5 else f"{self.hours:.2g} h"
+        """The hours with two digits, such as `1.4 h`."""
+        if self.hours >= 9.5:
+            return f"{self.hours:.0f} h"
+        return f"{self.hours:.2g} h"
 
     def __str__(self) -> str:
         return (

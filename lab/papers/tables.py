@@ -1,4 +1,4 @@
-"""Numbers that papers report, in one place: recipes, `lab runs report`, figures and the dashboard read them here.
+"""Published results: recipes, `lab runs report`, figures and the dashboard read the numbers of papers from here.
 
 None of them was measured by this program.
 """
@@ -15,7 +15,7 @@ from lab.core import yaml_reader
 
 
 class Title(NamedTuple):
-    """What a paper is called: in short wherever a person reads a source, in full where it is introduced."""
+    """The title of a paper: short where a number is attributed to it, full where the paper is introduced."""
 
     short: str
     full: str
@@ -31,26 +31,27 @@ TITLES = {
         "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
     ),
 }
-"""Titles by the number that a paper has in `tables.yaml` and in comments; `source` always says the short title."""
+"""Titles by the number that a paper has in `tables.yaml` and in comments; `source` uses the short title."""
 
 
 @dataclass(frozen=True)
 class PublishedRow:
     """One row of a published table.
 
-    paper, table: where it stands. data: entry of `lab.data`; part: which of its test sets, "" where there is one.
-    method: as printed. loss: entry of `lab.losses`, None for a method that the lab lacks. encoder: as printed. dim:
-    width of the embedding, None if not printed.
-    values: column of our metrics to share in [0, 1].
-    size: side of the images in pixels, None if not printed.
-    selected_on_test: the checkpoint was chosen by the test score. recipe: name of the one that trains it, or None.
-    like, flags: recipe that trains it once these words follow its command, for a row without one of its own.
-    quoted: the paper took the row over from another one, settings not printed.
-    note: what else a reader has to know, such as another paper's other number for the same row; "" if nothing.
-    milliseconds: of one search on the authors' machine, and their deviation; None if not printed.
-    protocol: knobs of data and evaluation that say how it was measured, where known and not the set's own way.
-    search: column to `two_stage` where the paper searched so, or `untold`; all others were searched exactly.
-    spread: column to the standard deviation over the trials, where it is printed; a share, too.
+    paper, table: number of the paper, and its table.
+    data: entry of `lab.data`. part: which of its test sets; "" if it has only one.
+    method, encoder: as printed. loss: entry of `lab.losses`; None for a method that the lab lacks.
+    dim: width of the embedding; None if not printed. size: side of the images in pixels; None if not printed.
+    values: scores by column of our metrics, as shares in [0, 1].
+    spread: standard deviations over the trials by column, where printed; also shares.
+    selected_on_test: whether the checkpoint was chosen by the test score.
+    recipe: name of the recipe that trains it, or None.
+    like, flags: for a row without a recipe of its own, a recipe that trains it, and the flags to add to its command.
+    quoted: whether the paper took the row from another paper, whose settings are not printed.
+    note: further remarks, such as another number for the same row in another paper; "" if there are none.
+    milliseconds: duration of one search on the authors' machine, and its deviation; None if not printed.
+    protocol: knobs of data and evaluation that differ from the official protocol of the data set, where known.
+    search: `two_stage` or `untold` by column, where the paper did not search exactly or does not say how.
     """
 
     paper: str
@@ -76,52 +77,77 @@ class PublishedRow:
 
     @property
     def source(self) -> str:
-        """`RS@k, table 2`."""
+        """The source in words, such as `RS@k, table 2`."""
         return f"{TITLES[self.paper].short}, {self.table}"
 
     @property
     def told_source(self) -> str:
-        """The source, and whether the paper quotes the row: what stands beside its numbers in a table."""
+        """The source, followed by `quoted` if the paper took the row from another one, for tables."""
         return f"{self.source}, quoted" if self.quoted else self.source
 
     @property
     def command(self) -> str | None:
-        """What trains and measures it here, but for the protocol that the note may name; None: nothing does."""
+        """The command that trains and measures it, except for a protocol that the note names; None if there is none."""
         recipe = self.recipe or self.like
-        return f"lab train --config {recipe} --data.root FOLDER {self.flags}".strip() if recipe else None
+        if recipe is None:
+            return None
+        return f"lab train --config {recipe} --data.root FOLDER {self.flags}".strip()
 
     @property
     def measured(self) -> str:
-        """What sets apart how its scores were measured or chosen: `mAP: two-stage search; checkpoint by test score`."""
-        searches = [f"{column}: {search.replace('_', '-')} search" for column, search in self.search.items()]
-        words = {True: "yes", False: "no"}
-        knobs = {knob: words[value] if isinstance(value, bool) else value for knob, value in self.protocol.items()}
-        protocol = [f"{knob.replace('_', ' ')} {value}" for knob, value in knobs.items()]
-        return "; ".join([*searches, *protocol, *(["checkpoint by test score"] if self.selected_on_test else [])])
+        """How its scores were measured or chosen, where unusual: `mAP: two-stage search; checkpoint by test score`."""
+        parts = []
+        for column, search in self.search.items():
+            parts.append(f"{column}: {search.replace('_', '-')} search")
+        for knob, value in self.protocol.items():
+            if isinstance(value, bool):
+                value = "yes" if value else "no"
+            parts.append(f"{knob.replace('_', ' ')} {value}")
+        if self.selected_on_test:
+            parts.append("checkpoint by test score")
+        return "; ".join(parts)
 
     @property
     def scores(self) -> str:
-        """`r@1 82.8, r@10 92.9`, in percent, as printed but for spreads."""
+        """The scores in percent, as printed but without spreads, such as `r@1 82.8, r@10 92.9`."""
         return ", ".join(f"{column} {100 * value:.1f}" for column, value in self.values.items())
 
 
 @cache
 def _all() -> tuple[PublishedRow, ...]:
+    """Return all rows of `tables.yaml`."""
     blocks = yaml_reader.load((Path(__file__).parent / "tables.yaml").read_text(encoding="utf-8"))
-    return tuple(_row(block, *row) for block in blocks for row in block["rows"])
+    rows = []
+    for block in blocks:
+        for cells in block["rows"]:
+            rows.append(_row(block, *cells))
+    return tuple(rows)
 
 
 def _row(
     block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, extra: dict | None = None
 ) -> PublishedRow:
+    """Return the row that a block of `tables.yaml` lists; `extra` holds facts of this row alone."""
     extra = extra or {}
-    like, flags = None, ""
-    if "like" in block:  # the recipe of another row trains this one, with these words behind its command
-        first, _, rest = method.partition(", ")
-        like = block["like"].get(first) or block["like"][encoder]
-        flags = {"": "", **block.get("flags", {})}[rest]
-    values = {c: round(n / 100, 6) for c, n in zip(block["columns"], numbers, strict=True) if n is not None}
-    spread = zip(block["columns"], extra.get("spread", ()), strict="spread" in extra)
+
+    # The recipe of another row trains this one, with further flags.
+    like = None
+    flags = ""
+    if "like" in block:
+        base_method, _, variant = method.partition(", ")
+        like = block["like"].get(base_method) or block["like"][encoder]
+        flags_of = {"": "", **block.get("flags", {})}
+        flags = flags_of[variant]
+
+    spread = {}
+    if "spread" in extra:
+        spread = _shares(block["columns"], extra["spread"])
+
+    quoted = extra.get("quoted", False)
+    protocol = {}
+    if not quoted:
+        protocol = {**block.get("protocol", {}), **extra.get("protocol", {})}
+
     return PublishedRow(
         paper=block["paper"],
         table=block["table"],
@@ -131,23 +157,32 @@ def _row(
         loss=loss,
         encoder=encoder,
         dim=dim,
-        values=values,
+        values=_shares(block["columns"], numbers),
         size=extra.get("size", block.get("size")),
         selected_on_test=block.get("selected") == "test",
         recipe=extra.get("recipe"),
         like=like,
         flags=flags,
-        quoted=extra.get("quoted", False),
+        quoted=quoted,
         note=" ".join(filter(None, _notes(block, extra))),
         milliseconds=tuple(extra["milliseconds"]) if "milliseconds" in extra else None,
-        protocol={} if extra.get("quoted") else {**block.get("protocol", {}), **extra.get("protocol", {})},
+        protocol=protocol,
         search=extra.get("search", {}),
-        spread={c: round(s / 100, 6) for c, s in spread if s is not None},
+        spread=spread,
     )
 
 
+def _shares(columns: list[str], percentages: list[float | None]) -> dict[str, float]:
+    """Return the percentages of a row as shares by column, without empty cells."""
+    shares = {}
+    for column, percentage in zip(columns, percentages, strict=True):
+        if percentage is not None:
+            shares[column] = round(percentage / 100, 6)
+    return shares
+
+
 def _notes(block: dict, extra: dict) -> Iterator[str]:
-    """What a reader has to know of a row, sentence by sentence; its cost on the authors' machine comes last."""
+    """Yield the remarks on a row sentence by sentence; its cost on the authors' machine comes last."""
     if not extra.get("quoted"):
         yield block.get("note", "")
     yield extra.get("note", "")
@@ -158,10 +193,15 @@ def _notes(block: dict, extra: dict) -> Iterator[str]:
 
 
 def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:
-    """Published rows in the order of the papers, of all data sets and losses or of those named."""
-    return tuple(r for r in _all() if (data is None or r.data in data) and (loss is None or r.loss in loss))
+    """Return published rows in the order of the papers, optionally only those of the given data sets and losses."""
+    selected = _all()
+    if data is not None:
+        selected = tuple(row for row in selected if row.data in data)
+    if loss is not None:
+        selected = tuple(row for row in selected if row.loss in loss)
+    return selected
 
 
 def of_recipe(name: str) -> tuple[PublishedRow, ...]:
-    """The rows that a recipe trains for: one, or one for each of its test sets."""
-    return tuple(r for r in _all() if r.recipe == name)
+    """Return the published rows that a recipe reproduces: one, or one for each of its test sets."""
+    return tuple(row for row in _all() if row.recipe == name)

@@ -1,4 +1,4 @@
-"""What every protocol is: settings, a way to judge one finished run, and a way to conduct all that it needs."""
+"""Base classes of protocols, and the checks and configurations that several protocols share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lab.core.catalog import name_of
 from lab.core.knobs import HasKnobs, knob
 from lab.core.outcome_file import OutcomeFile
-from lab.protocols._outcome import Outcome, OutcomeRow, joined, measured
+from lab.protocols._outcome import Outcome, OutcomeRow, merge, summarise
 
 if TYPE_CHECKING:
     from lab.core.records import Record
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from lab.sweeps import Bench
 
 Judgement = Generator["Record", None, Outcome]
-"""Progress, and in the end what was found."""
+"""A generator that yields records of progress and returns the outcome."""
 
 
 class Protocol(HasKnobs):
-    """Base of every protocol. An entry declares its knobs and defines `conduct`.
+    """Base class of all protocols. An entry declares its knobs and defines `conduct`.
 
     source: paper and section that it follows.
-    One that needs no more than a finished run derives from `JudgingProtocol`; the others train their own and take from
-    a run only its configuration.
+
+    A protocol that only measures a finished run derives from `JudgingProtocol`. Every other protocol trains its own
+    runs and takes only the configuration from an existing run.
     """
 
     source: ClassVar[str]
@@ -38,30 +39,37 @@ class Protocol(HasKnobs):
         return name_of(type(self))
 
     def folder_name(self, config: RunConfig) -> str:
-        """What the folder is called in which it trains, unless somebody says otherwise."""
+        """Return the default name of the folder that holds the runs it trains."""
         return f"{self.name}-{config.loss.name}-{config.data.name}"
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        """Train on `bench` what the protocol needs, starting from `config`, and measure it.
+        """Train the runs that the protocol needs on `bench`, starting from `config`, and measure them.
 
         Raises:
-            ValueError: data or configuration do not fit the protocol; says what does.
-            lab.sweeps.Paused: it was asked to stop; the same call goes on.
+            ValueError: the data or the configuration do not fit the protocol; the message says what does.
+            lab.sweeps.Paused: the user asked it to stop; the same call continues.
         """
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
     def outcome(
         self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], columns: Sequence[str] = ()
     ) -> Outcome:
-        """What was found, with this protocol's name, source and settings."""
-        knobs = self.knobs.model_dump(mode="json")
-        return Outcome(self.name, self.source, over, knobs, tuple(rows), tuple(notes), tuple(columns))
+        """Return the outcome of these rows, with this protocol's name, source and settings."""
+        return Outcome(
+            protocol=self.name,
+            source=self.source,
+            over=over,
+            knobs=self.knobs.model_dump(mode="json"),
+            rows=tuple(rows),
+            notes=tuple(notes),
+            shown=tuple(columns),
+        )
 
 
 class JudgingProtocol(Protocol):
-    """A protocol that needs one trained model, of which seeds may be repeated. An entry defines `judge`.
+    """Base class of protocols that measure one trained model, or one model per seed. An entry defines `judge`.
 
-    metrics: what it measures, as a configuration lists metrics; further ones of the run's configuration are added.
+    metrics: metrics that it measures, written as in a configuration; those of the run's configuration are added.
     """
 
     metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
@@ -77,95 +85,102 @@ class JudgingProtocol(Protocol):
         raise NotImplementedError(f"{type(self).__name__} must define judge.")
 
     def configured(self, config: RunConfig) -> RunConfig:
-        """The configuration to train with, when there is no run yet."""
+        """Return the configuration to train with when there is no run yet."""
         return config.changed("evaluation.splits", ())
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        """Train one run a seed, and judge each."""
+        """Train one run per seed, and judge each."""
         config = self.configured(config)
         self.check(config.data.create())
-        runs = yield from bench.trained(seeded(config, self.knobs.seeds))
+        runs = yield from bench.trained(one_run_per_seed(config, self.knobs.seeds))
+
         outcomes = []
         for name, run in runs.items():
-            outcomes.append(Outcome.read((yield from bench.kept(name, self._judged(run), OutcomeFile))))
-        return joined(outcomes, over="seeds")
+            stored = yield from bench.kept(name, self._judged(run), OutcomeFile)
+            outcomes.append(Outcome.read(stored))
+        return merge(outcomes, over="seeds")
 
     def _judged(self, run: Run) -> Generator[Record, None, dict[str, Any]]:
-        return (yield from self.judge(run)).as_json()
+        outcome = yield from self.judge(run)
+        return outcome.as_json()
 
     def check(self, dataset: ImageSet) -> None:
-        """Refuse data that the protocol cannot be applied to; asked before anything is trained.
+        """Refuse data that the protocol cannot be applied to. `conduct` calls it before it trains anything.
 
         Raises:
-            ValueError: says what is missing.
+            ValueError: the data do not fit; the message says what is missing.
         """
 
     def evaluator(self, run: Run) -> Evaluator:
-        """Measures the run by this protocol's metrics, if its data can be.
+        """Return an evaluator of the run that measures this protocol's metrics.
 
         Raises:
-            ValueError: see `check`; or the run has no checkpoint.
+            ValueError: the data do not fit (see `check`), or the run has no checkpoint.
         """
         from lab.runs.evaluate import Evaluator, open_trained
 
-        evaluator = Evaluator(open_trained(run, config=measuring(run.config, self.metrics)))
+        evaluator = Evaluator(open_trained(run, config=with_metrics(run.config, self.metrics)))
         self.check(evaluator.trained.dataset)
         return evaluator
 
     def test_row(self, evaluator: Evaluator) -> Generator[Record, None, OutcomeRow]:
-        """Embed and search the test split as it is; one row of single measurements."""
+        """Embed and search the test split as it is; return one row of single measurements."""
         query, gallery = yield from evaluator.split("test")
         evaluation = yield from evaluator.measure("test", query, gallery)
-        return measured({}, evaluation.values)
+        return summarise({}, evaluation.values)
 
 
-def measuring(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> RunConfig:
-    """The configuration with these metrics in front of its own."""
-    names = {one["name"] for one in metrics}
-    further = [one for one in config.as_dict()["metrics"] if one["name"] not in names]
-    return config.changed("metrics", [*map(dict, metrics), *further])
+def with_metrics(config: RunConfig, metrics: Sequence[Mapping[str, Any]]) -> RunConfig:
+    """Return the configuration with these metrics in front of its own."""
+    names = {metric["name"] for metric in metrics}
+    merged = [dict(metric) for metric in metrics]
+    for metric in config.as_dict()["metrics"]:
+        if metric["name"] not in names:
+            merged.append(metric)
+    return config.changed("metrics", merged)
 
 
-def seeds(config: RunConfig, count: int) -> range:
-    """As many seeds, beginning with the configuration's own."""
+def seed_range(config: RunConfig, count: int) -> range:
+    """Return `count` consecutive seeds, beginning with the configuration's own."""
     first = config.training.knobs.seed
     return range(first, first + count)
 
 
-def seeded(config: RunConfig, count: int, before: str = "") -> dict[str, RunConfig]:
-    """Name of a run, such as `seed-0`, to the configuration with that seed; as many as `count`."""
-    return {f"{before}seed-{seed}": config.changed("training.seed", seed) for seed in seeds(config, count)}
+def one_run_per_seed(config: RunConfig, count: int, prefix: str = "") -> dict[str, RunConfig]:
+    """Return `count` configurations that differ in the seed, by the names of their runs, such as `seed-0`."""
+    return {f"{prefix}seed-{seed}": config.changed("training.seed", seed) for seed in seed_range(config, count)}
 
 
-def lean(config: RunConfig) -> RunConfig:
-    """The configuration of one run among many: no batches and no frames are kept."""
+def without_recordings(config: RunConfig) -> RunConfig:
+    """Return the configuration of one run among many, which stores neither batches nor frames."""
     return config.changed("training.keep_batches", 0).changed("training.keep_frames", 0)
 
 
-def with_test(dataset: ImageSet, protocol: str) -> None:
+def require_test_split(dataset: ImageSet, protocol: str) -> None:
     """Refuse a data set without a test split.
 
     Raises:
-        ValueError: says which splits it has.
+        ValueError: there is none; the message lists the splits of the data set.
     """
     if "test" not in dataset.splits:
-        raise ValueError(
-            f"{protocol} measures on test images, but {dataset.name} has none "
-            f"(its splits: {', '.join(dataset.splits) or 'none'})."
-        )
+        splits = ", ".join(dataset.splits) or "none"
+        raise ValueError(f"{protocol} measures on test images, but {dataset.name} has none (its splits: {splits}).")
 
 
 def scores_of(run: Run, split: str) -> dict[str, float]:
-    """Column to value of an evaluated split; NaN where nothing could be measured."""
-    values = (run.scores(split) or {}).get("values", {})
-    return {column: float("nan") if value is None else value for column, value in values.items()}
+    """Return the scores of an evaluated split by column; NaN where nothing could be measured."""
+    stored = run.scores(split) or {}
+    scores = {}
+    for column, value in stored.get("values", {}).items():
+        scores[column] = float("nan") if value is None else value
+    return scores
 
 
-def with_validation(dataset: ImageSet, protocol: str) -> None:
-    """Refuse a data set without classes of its own for validation.
+def require_validation_split(dataset: ImageSet, protocol: str) -> None:
+    """Refuse a data set without separate validation classes.
 
     Raises:
-        ValueError: says why it cannot have them, or how to have them.
+        ValueError: there are none; the message says why, or how to get them.
     """
     if not dataset.class_disjoint:
         raise ValueError(

@@ -1,9 +1,9 @@
-"""What a protocol found: rows of estimates, as a table, as Markdown and as JSON."""
+"""The outcome of a protocol: rows of estimates, as a table, as Markdown and as JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ Setting = Mapping[str, str | int | float]
 
 @dataclass(frozen=True)
 class OutcomeRow:
-    """One line of a table. setting: what distinguishes it, by name; scores: column to estimate."""
+    """One line of a table. setting: the values that distinguish it, by name; scores: estimates by column."""
 
     setting: Setting
     scores: Mapping[str, Estimate]
@@ -27,11 +27,11 @@ class OutcomeRow:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a protocol found.
+    """The outcome of a protocol.
 
-    over: what the measurements behind an estimate differ in, in words, for instance "seeds".
-    notes: what a reader has to know to read the numbers.
-    shown: the columns of tables, where not all are; JSON always has all.
+    over: what the measurements behind an estimate differ in, for instance "seeds".
+    notes: sentences that a reader needs to understand the numbers.
+    shown: columns of tables; empty: all. JSON always has all columns.
     """
 
     protocol: str
@@ -43,30 +43,43 @@ class Outcome:
     shown: tuple[str, ...] = ()
 
     def table(self) -> list[dict[str, Any]]:
-        """One dictionary a row, all with the same keys: settings, then scores as text (None where not measured)."""
-        settings = list(dict.fromkeys(key for row in self.rows for key in row.setting))
-        columns = self.shown or list(dict.fromkeys(key for row in self.rows for key in row.scores))
-        return [
-            {key: row.setting.get(key) for key in settings}
-            | {key: str(row.scores[key]) if key in row.scores else None for key in columns}
-            for row in self.rows
-        ]
+        """Return one dictionary a row, all with the same keys: settings, then scores as text (None: not measured)."""
+        settings = _all_keys(row.setting for row in self.rows)
+        columns = self.shown or _all_keys(row.scores for row in self.rows)
+        lines = []
+        for row in self.rows:
+            line: dict[str, Any] = {key: row.setting.get(key) for key in settings}
+            for column in columns:
+                line[column] = str(row.scores[column]) if column in row.scores else None
+            lines.append(line)
+        return lines
 
     def as_markdown(self) -> str:
-        """The table with the sentences that belong to it."""
-        rows = self.table()
+        """Return the table, followed by the sentences that explain it, as Markdown."""
         lines = [f"# {self.protocol}", "", f"Source: {self.source}.", ""]
+
+        rows = self.table()
         if rows:
-            cells = ([cell and str(cell).replace("|", "\\|") for cell in row.values()] for row in rows)
-            lines += [markdown_table(list(rows[0]), cells), ""]
-        return "\n".join([*lines, *(f"- {sentence}" for sentence in self.sentences())]) + "\n"
+            escaped = []
+            for row in rows:
+                escaped.append([cell and str(cell).replace("|", "\\|") for cell in row.values()])
+            lines += [markdown_table(list(rows[0]), escaped), ""]
+
+        lines += [f"- {sentence}" for sentence in self.sentences()]
+        return "\n".join(lines) + "\n"
 
     def sentences(self) -> list[str]:
-        """How the numbers are to be read."""
-        counts = {one.count for row in self.rows for one in row.scores.values()}
+        """Return the notes, and how many measurements stand behind each number."""
+        counts: set[int] = set()
+        for row in self.rows:
+            counts.update(estimate.count for estimate in row.scores.values())
+
         notes = list(self.notes)
         if counts and max(counts) > 1:
-            n = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(max(counts))
+            if len(counts) > 1:
+                n = f"{min(counts)} to {max(counts)}"
+            else:
+                n = str(max(counts))
             notes.append(f"Means over {n} {self.over}; behind ± half the 95 % confidence interval, by Student's t.")
         return notes
 
@@ -74,39 +87,39 @@ class Outcome:
         return finite(asdict(self))
 
     def write(self, folder: Path, name: str) -> Path:
-        """Write NAME.json and NAME.md; returns the latter."""
+        """Write NAME.json and NAME.md; return the path of the latter."""
         write_json(folder / f"{name}.json", self.as_json())
         write_text(folder / f"{name}.md", self.as_markdown())
         return folder / f"{name}.md"
 
     @classmethod
     def read(cls, stored: Mapping[str, Any], name: str = "The outcome") -> Outcome:
-        """Return the outcome that `as_json` gave.
+        """Return the outcome that was written by `as_json`.
 
         Args:
-            name: what a message calls it, for instance its file.
+            name: name of the outcome in messages, for instance its file.
 
         Raises:
-            ValueError: it is none; names the field.
+            ValueError: it is not an outcome; the message names the field.
         """
-        found = check(stored, OutcomeFile, name)
+        fields = check(stored, OutcomeFile, name)
         rows = []
-        for row in found["rows"]:
-            scores = {column: Estimate.read(one) for column, one in row["scores"].items()}
+        for row in fields["rows"]:
+            scores = {column: Estimate.read(values) for column, values in row["scores"].items()}
             rows.append(OutcomeRow(row["setting"], scores))
         return cls(
-            protocol=found["protocol"],
-            source=found["source"],
-            over=found["over"],
-            knobs=found["knobs"],
+            protocol=fields["protocol"],
+            source=fields["source"],
+            over=fields["over"],
+            knobs=fields["knobs"],
             rows=tuple(rows),
-            notes=tuple(found["notes"]),
-            shown=tuple(found["shown"]),
+            notes=tuple(fields["notes"]),
+            shown=tuple(fields["shown"]),
         )
 
 
-def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
-    """One outcome of several of the same protocol and settings: each estimate is over the means of the parts.
+def merge(outcomes: Sequence[Outcome], over: str) -> Outcome:
+    """Merge outcomes of the same protocol and settings: each estimate is over the means of the parts.
 
     Raises:
         ValueError: their rows or columns differ.
@@ -114,24 +127,40 @@ def joined(outcomes: Sequence[Outcome], over: str) -> Outcome:
     first = outcomes[0]
     if len(outcomes) == 1:
         return first
-    for one in outcomes:
-        if [set(row.scores) for row in one.rows] != [set(row.scores) for row in first.rows]:
+
+    columns = [set(row.scores) for row in first.rows]
+    for outcome in outcomes:
+        if [set(row.scores) for row in outcome.rows] != columns:
             raise ValueError(
                 f"What {first.protocol} measured of the {over} differs in rows or columns; move the folder measured "
                 "away, and all of it is measured again."
             )
-    rows = [
-        measured(same[0].setting, *({c: row.scores[c].mean for c in same[0].scores} for row in same))
-        for same in zip(*(one.rows for one in outcomes), strict=True)
-    ]
-    notes = tuple(dict.fromkeys(note for one in outcomes for note in one.notes))
-    return replace(first, over=over, rows=tuple(rows), notes=notes)
+
+    merged = []
+    for rows in zip(*(outcome.rows for outcome in outcomes), strict=True):  # the same setting in every outcome
+        means = []
+        for row in rows:
+            means.append({column: row.scores[column].mean for column in rows[0].scores})
+        merged.append(summarise(rows[0].setting, *means))
+
+    notes: dict[str, None] = {}  # each note once, in the order of the outcomes
+    for outcome in outcomes:
+        notes |= dict.fromkeys(outcome.notes)
+    return replace(first, over=over, rows=tuple(merged), notes=tuple(notes))
 
 
-def measured(setting: Setting, *measurements: Mapping[str, float | None]) -> OutcomeRow:
-    """A row of estimates over one or several measurements, each a mapping from column to value; None is NaN."""
+def summarise(setting: Setting, *measurements: Mapping[str, float | None]) -> OutcomeRow:
+    """Return a row of estimates over one or several measurements, each of them values by column; None counts as NaN."""
     columns: dict[str, list[float]] = {}
     for values in measurements:
         for column, value in values.items():
             columns.setdefault(column, []).append(math.nan if value is None else value)
     return OutcomeRow(setting, {column: Estimate.of(values) for column, values in columns.items()})
+
+
+def _all_keys(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys of all mappings, each once, in the order of their first appearance."""
+    keys: dict[str, None] = {}
+    for mapping in mappings:
+        keys |= dict.fromkeys(mapping)
+    return list(keys)

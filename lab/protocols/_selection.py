@@ -1,4 +1,4 @@
-"""Choosing between settings by what they do on validation classes, and drawing settings to choose from."""
+"""Draw settings at random or from a grid, and score them on validation classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lab.sweeps import combinations
 
 
 def validation_score(run: Run) -> float:
-    """The run's `select_by` on its validation classes, signed so that larger is better; -inf where it is no number."""
+    """Return the run's `select_by` score on its validation classes, signed so that larger is better; -inf for NaN."""
     from lab.runs.building.parts import metrics_of
     from lab.training.validation import columns_of
 
@@ -24,14 +24,18 @@ def validation_score(run: Run) -> float:
     value = scores_of(run, "validation").get(column, math.nan)
     if math.isnan(value):
         return -math.inf
-    return value if columns_of(metrics_of(run.config), ("middle", "coarse"))[column] else -value
+
+    higher_is_better = columns_of(metrics_of(run.config), ("middle", "coarse"))
+    if higher_is_better[column]:
+        return value
+    return -value
 
 
 def grid(vary: Sequence[str]) -> list[dict[str, Any]]:
-    """Every combination of the values in texts such as `optimiser.lr=0.001:0.01`; one empty one when there are none.
+    """Return every combination of the values in texts such as `optimiser.lr=0.001:0.01`; without texts, [{}].
 
     Raises:
-        ValueError: a text is not PATH=VALUE:VALUE..., or names a path twice.
+        ValueError: a text is not PATH=VALUE:VALUE..., or a path occurs twice.
     """
     axes: dict[str, list[Any]] = {}
     for text in vary:
@@ -46,25 +50,43 @@ def grid(vary: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def cell(settings: Mapping[str, Any]) -> str:
-    """Settings in a table's cell."""
-    short = {path: f"{value:.4g}" if isinstance(value, float) else value for path, value in settings.items()}
-    return " ".join(f"{path}={value}" for path, value in short.items()) or "as configured"
+    """Return settings as the text of a table's cell, such as `optimiser.lr=0.001`."""
+    words = []
+    for path, value in settings.items():
+        text = f"{value:.4g}" if isinstance(value, float) else value
+        words.append(f"{path}={text}")
+    return " ".join(words) or "as configured"
 
 
 def searched_knobs(knobs: type[Knobs]) -> list[Knob]:
-    """The knobs that a random search moves: single real numbers with a default."""
-    return [k for k in describe(knobs) if k.kind is float and not k.many and k.default is not None]
+    """Return the knobs that a random search moves: single real numbers with a default."""
+    return [knob for knob in describe(knobs) if knob.kind is float and not knob.many and knob.default is not None]
 
 
-def drawn(knob: Knob, random: np.random.Generator) -> float:
-    """One value around a knob's default: by a factor of up to 10 on a logarithmic scale; elsewhere anywhere between
-    its bounds or, where a bound is missing, as far as the default is from zero (at least 0.5)."""
-    low, high = (next((b for b in pair if b is not None), None) for pair in ((knob.ge, knob.gt), (knob.le, knob.lt)))
+def draw_value(knob: Knob, random: np.random.Generator) -> float:
+    """Draw one value around a knob's default.
+
+    On a logarithmic scale the value is within a factor of 10 of the default. On a linear scale it is anywhere between
+    the bounds; where a bound is missing, the value is at most as far from the default as the default is from zero, but
+    0.5 at least.
+    """
+    low = knob.gt if knob.ge is None else knob.ge
+    high = knob.lt if knob.le is None else knob.le
     if knob.scale == "log" and knob.default > 0:
         bottom = max(knob.default / 10, low or 0.0)
-        top = knob.default * 10 if high is None else min(knob.default * 10, high)
+        top = knob.default * 10
+        if high is not None:
+            top = min(top, high)
         return float(np.exp(random.uniform(np.log(bottom), np.log(top))))
+
+    if low is not None and high is not None:
+        return float(random.uniform(low, high))
+
     reach = max(abs(knob.default), 0.5)
-    bottom = knob.default - reach if low is None else low if high is not None else max(low, knob.default - reach)
-    top = knob.default + reach if high is None else high if low is not None else min(high, knob.default + reach)
+    bottom = knob.default - reach
+    if low is not None:
+        bottom = max(low, bottom)
+    top = knob.default + reach
+    if high is not None:
+        top = min(high, top)
     return float(random.uniform(bottom, top))

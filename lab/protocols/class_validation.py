@@ -5,27 +5,35 @@ from __future__ import annotations
 import math
 
 from lab.core.knobs import knob
-from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeded, with_test, with_validation
-from lab.protocols._outcome import measured
+from lab.protocols._base import (
+    Judgement,
+    Protocol,
+    one_run_per_seed,
+    require_test_split,
+    require_validation_split,
+    scores_of,
+    without_recordings,
+)
+from lab.protocols._outcome import summarise
 from lab.protocols._selection import cell, grid, validation_score
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.sweeps import Bench, changed
 
 FIXED = ("data.", "evaluation.splits", "evaluation.checkpoint", "training.select_by")
-"""What decides who validates and how: the same for every candidate."""
+"""Settings that decide which classes validate and how; they are the same for every candidate."""
 
 
 class ClassValidation(Protocol):
-    """Split the training classes: some train, the others validate; the best settings then meet the test once.
+    """Split the training classes: some train, the others validate; the best settings are then tested once.
 
-    Which classes validate is drawn by the data's split seed; RS@k takes the second half of them in their own order.
+    The split seed of the data draws the validation classes; RS@k takes the second half of the classes in their order.
 
-    Candidates are every combination of `vary`. Each is trained on a part of the training classes and ranked by
-    `training.select_by` on the others; no candidate ever embeds a test image. With `retrain`, as RS@k does it, the
-    winner is trained once more on all training classes, for as many steps, and its last checkpoint is tested;
-    candidates are then judged by their last checkpoint, too, and the number of steps may be varied like any knob.
-    Without it, the winner's best checkpoint on the validation classes is tested.
+    The candidates are all combinations of `vary`. Each candidate is trained on a part of the training classes and
+    ranked by `training.select_by` on the others; no candidate embeds a test image. With `retrain`, as in RS@k, the
+    best candidate is trained once more on all training classes, for the same number of steps, and its last checkpoint
+    is tested; candidates are then judged by their last checkpoint, too, and the number of steps may be varied.
+    Without `retrain`, the best checkpoint of the best candidate is tested.
     """
 
     source = "RS@k, section 4.2; DML deck, training with test set feedback"
@@ -41,29 +49,45 @@ class ClassValidation(Protocol):
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)
-        if fixed := [path for path in candidates[0] if path.startswith(FIXED)]:
+
+        # Refuse settings and data that do not fit before anything is trained.
+        fixed = [path for path in candidates[0] if path.startswith(FIXED)]
+        if fixed:
             raise ValueError(
                 f"{self.name}: {fixed[0]} cannot be varied; candidates differ in how they train, and all are judged by "
                 "the same score on the same validation classes."
             )
         base = self._candidate(config)
         dataset = base.data.create()
-        with_test(dataset, self.name)
-        with_validation(dataset, self.name)
-        settings = {f"candidate-{i}": one for i, one in enumerate(candidates)}
-        configs = {name: changed(base, one) for name, one in settings.items()}  # refuses what is illegal beforehand
+        require_test_split(dataset, self.name)
+        require_validation_split(dataset, self.name)
+        settings = {f"candidate-{i}": candidate for i, candidate in enumerate(candidates)}
+        configs = {name: changed(base, candidate) for name, candidate in settings.items()}
+
+        # Train every candidate and rank them on the validation classes.
         runs = yield from bench.trained(configs, skip_diverged=True)
-        rows = [measured({"settings": cell(settings[name])}, _named(run, "validation")) for name, run in runs.items()]
-        scores = {name: validation_score(run) for name, run in runs.items()}
+        rows = []
+        scores = {}
+        for name, run in runs.items():
+            rows.append(summarise({"settings": cell(settings[name])}, _split_scores(run, "validation")))
+            scores[name] = validation_score(run)
         best = max(scores, key=scores.__getitem__, default=None)
         if best is None or scores[best] == -math.inf:
             raise ValueError(f"None of the {len(candidates)} candidates reached a number; lower the learning rate.")
+
+        # Train the best candidate with several seeds and test each run.
         final = self._candidate(config).changed("evaluation.splits", ("test",))
-        final = changed(final.changed("data.validation", 0.0) if self.knobs.retrain else final, settings[best])
-        tested = yield from bench.trained(seeded(final, self.knobs.seeds, "chosen-"))
+        if self.knobs.retrain:
+            final = final.changed("data.validation", 0.0)
+        final = changed(final, settings[best])
+        tested = yield from bench.trained(one_run_per_seed(final, self.knobs.seeds, "chosen-"))
         chosen = {"settings": f"chosen: {cell(settings[best])}"}
-        rows.append(measured(chosen, *(_named(run, "test") for run in tested.values())))
-        how = "trained again on all training classes" if self.knobs.retrain else "its best checkpoint tested"
+        rows.append(summarise(chosen, *(_split_scores(run, "test") for run in tested.values())))
+
+        if self.knobs.retrain:
+            how = "trained again on all training classes"
+        else:
+            how = "its best checkpoint tested"
         note = (
             f"{len(candidates)} candidates, chosen by {config.training.knobs.select_by} on {self.knobs.validation:g} "
             f"of the training classes; the winner was {how}. The test was looked at once."
@@ -74,7 +98,7 @@ class ClassValidation(Protocol):
         if "validation" not in config.data.values:
             raise ValueError(f"{config.data.name} has no training classes that could validate; choose other data.")
         return changed(
-            lean(config),
+            without_recordings(config),
             {
                 "data.validation": self.knobs.validation,
                 "evaluation.splits": ("validation",),
@@ -83,6 +107,6 @@ class ClassValidation(Protocol):
         )
 
 
-def _named(run: Run, split: str) -> dict[str, float]:
-    """A run's scores, each column with its split."""
+def _split_scores(run: Run, split: str) -> dict[str, float]:
+    """Return a run's scores by column and split, such as `MAP@R, test`."""
     return {f"{column}, {split}": value for column, value in scores_of(run, split).items()}

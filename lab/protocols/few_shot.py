@@ -1,4 +1,4 @@
-"""How much is learnt from how few images of each class."""
+"""Train on few images of each class, and measure how the score grows with their number."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core.knobs import MOST_ITEMS, knob
-from lab.protocols._base import Judgement, Protocol, lean, scores_of, seeds, with_test
-from lab.protocols._outcome import measured
+from lab.protocols._base import Judgement, Protocol, require_test_split, scores_of, seed_range, without_recordings
+from lab.protocols._outcome import summarise
 from lab.runs.config import RunConfig
 from lab.sweeps import Bench, changed
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class FewShot(Protocol):
     """Train on 1, 2, 4, ... images of each training class, doubled until all are in use; the test stays the same.
 
-    Every size gets the same number of steps. More shots keep the images of fewer; another seed draws other images.
-    Where a batch asks for more images of a class than there are, they are repeated, cropped and flipped anew, so that
-    one shot still makes positive pairs. CAM waits 9 epochs here, not 6, to halve its rate: `--schedule.patience 9`.
+    Every number of shots is trained for the same number of steps. A larger draw contains the images of the smaller
+    ones; another seed draws other images. Where a batch needs more images of a class than there are, images are
+    repeated with new crops and flips, so that a single shot still makes positive pairs. CAM waits 9 epochs here, not 6,
+    before it halves its learning rate: `--schedule.patience 9`.
     """
 
     source = "CAM, section 4.4, figure 6"
@@ -34,36 +35,48 @@ class FewShot(Protocol):
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         if "shots" not in config.data.values:
             raise ValueError(f"{config.data.name} has no training images to draw shots from; choose another data set.")
-        config = lean(config).changed("evaluation.splits", ("test",))
+        config = without_recordings(config).changed("evaluation.splits", ("test",))
         dataset = config.changed("data.shots", None).data.create()
-        with_test(dataset, self.name)
+        require_test_split(dataset, self.name)
         dataset.check_training()
         largest = int(np.bincount(dataset.labels[dataset.splits["train"].items]).max())
-        sizes, draws = self.knobs.shots or doublings(largest), seeds(config, self.knobs.seeds)
-        configs = {f"shots-{shots}-seed-{seed}": few(config, dataset, shots, seed) for shots in sizes for seed in draws}
+        shot_counts = self.knobs.shots or doublings(largest)
+        seeds = seed_range(config, self.knobs.seeds)
+
+        configs = {}
+        for shots in shot_counts:
+            for seed in seeds:
+                configs[_run_name(shots, seed)] = config_with_shots(config, dataset, shots, seed)
         runs = yield from bench.trained(configs)
-        rows = [
-            measured({"shots": shots}, *(scores_of(runs[f"shots-{shots}-seed-{seed}"], "test") for seed in draws))
-            for shots in sizes
-        ]
+
+        rows = []
+        for shots in shot_counts:
+            scores = [scores_of(runs[_run_name(shots, seed)], "test") for seed in seeds]
+            rows.append(summarise({"shots": shots}, *scores))
         steps = config.training.knobs.steps
         return self.outcome(rows, "seeds", [f"Every size was trained for {steps:,} steps."])
 
 
+def _run_name(shots: int, seed: int) -> str:
+    return f"shots-{shots}-seed-{seed}"
+
+
 def doublings(largest: int) -> tuple[int, ...]:
-    """1, 2, 4, ... below `largest`, and `largest` itself."""
+    """Return 1, 2, 4, ... below `largest`, and `largest` itself."""
     powers = [2**i for i in range(largest.bit_length()) if 2**i < largest]
     return (*powers, largest)
 
 
-def few(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfig:
-    """The configuration with so many images of each class, drawn by seed, and batches that can be made of them."""
+def config_with_shots(config: RunConfig, dataset: ImageSet, shots: int, seed: int) -> RunConfig:
+    """Return the configuration with `shots` images of each class, drawn by `seed`, and batches that fit them."""
     config = changed(config, {"data.shots": shots, "data.shot_seed": seed, "training.seed": seed})
     sampler = config.sampler.values
-    if "short_classes" in sampler and (sampler.get("per_class") or 4) > shots:
+    balanced = "short_classes" in sampler
+    if balanced and (sampler.get("per_class") or 4) > shots:
         return config.changed("sampler.short_classes", "repeat")
-    counts = np.bincount(dataset.labels[dataset.splits["train"].items])
-    images = int(np.minimum(counts, shots).sum())
-    if "short_classes" not in sampler and sampler["batch_size"] > images:
+
+    class_sizes = np.bincount(dataset.labels[dataset.splits["train"].items])
+    images = int(np.minimum(class_sizes, shots).sum())
+    if not balanced and sampler["batch_size"] > images:
         return config.changed("sampler.batch_size", images)
     return config

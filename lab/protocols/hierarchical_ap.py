@@ -1,4 +1,4 @@
-"""AP at the fine, the middle and the coarse level of a hierarchy."""
+"""Average precision at the fine, the middle and the coarse level of a hierarchy of classes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from lab.core import tables
 from lab.core.knobs import knob
-from lab.protocols._base import Judgement, JudgingProtocol, with_test
-from lab.protocols._outcome import measured
+from lab.protocols._base import Judgement, JudgingProtocol, require_test_split
+from lab.protocols._outcome import summarise
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -20,12 +20,13 @@ LEVELS = ("middle", "coarse")
 
 
 class HierarchicalAp(JudgingProtocol):
-    """r@1 of the classes, and average precision over the whole ranking at every level of their hierarchy.
+    """Measure hit@1 of the classes, and average precision over the whole ranking at every level of their hierarchy.
 
-    At a coarser level every image of the same family, category or group is relevant, those of the same class included.
-    Levels come from the data set (Emoji-7: subgroup and group; Stanford Online Products and others: the super-class),
-    from attributes that the knobs name, or from a table of classes: no file of the birds has their families and orders,
-    and none of the cars their makes. The paper takes them from Chang et al. (2021).
+    At a coarser level every image of the same family, category or group is relevant, including those of the same class.
+    The levels come from the data set (Emoji-7: subgroup and group; Stanford Online Products and others: the
+    super-class), from attributes that the knobs name, or from a table of classes. CUB-200-2011 and Cars196 need such a
+    table: their files hold neither families and orders of the birds nor makes of the cars. The paper takes them from
+    Chang et al. (2021).
     """
 
     source = "Contextual, appendix I.4, table 9"
@@ -40,7 +41,7 @@ class HierarchicalAp(JudgingProtocol):
     )
 
     def check(self, dataset: ImageSet) -> None:
-        with_test(dataset, self.name)
+        require_test_split(dataset, self.name)
         self._levels(dataset)
 
     def judge(self, run: Run) -> Judgement:
@@ -48,20 +49,27 @@ class HierarchicalAp(JudgingProtocol):
         levels = self._levels(evaluator.trained.dataset)
         query, gallery = yield from evaluator.split("test")
         evaluation = yield from evaluator.measure("test", query, gallery, levels=levels)
-        sizes = {"fine": query.labels} | {name: labels[query.items] for name, labels in levels.items()}
-        counts = ", ".join(f"{len(np.unique(labels)):,} {name}" for name, labels in sizes.items())
-        return self.outcome([measured({}, evaluation.values)], "seeds", [f"Classes among the queries: {counts}."])
+
+        counts = [f"{len(np.unique(query.labels)):,} fine"]
+        for level, labels in levels.items():
+            counts.append(f"{len(np.unique(labels[query.items])):,} {level}")
+        note = f"Classes among the queries: {', '.join(counts)}."
+        return self.outcome([summarise({}, evaluation.values)], "seeds", [note])
 
     def _levels(self, dataset: ImageSet) -> dict[str, np.ndarray]:
-        """Level to labels int64 [n], from finer to coarser.
+        """Return the labels int64 [n] of each level, from finer to coarser.
 
         Raises:
-            ValueError: there is none, an attribute is missing, or the table does not fit the classes.
+            ValueError: there is no level, an attribute is missing, or the table does not fit the classes.
         """
         if self.knobs.table is not None:
             return levels_from_table(dataset, Path(self.knobs.table).expanduser())
-        named = {level: getattr(self.knobs, level) for level in LEVELS}
-        levels = {level: dataset.level(name) for level, name in named.items() if name is not None}
+
+        levels = {}
+        for level in LEVELS:
+            attribute = getattr(self.knobs, level)
+            if attribute is not None:
+                levels[level] = dataset.level(attribute)
         levels = levels or dataset.levels
         if not levels:
             raise ValueError(
@@ -72,10 +80,10 @@ class HierarchicalAp(JudgingProtocol):
 
 
 def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
-    """Read level to labels int64 [n] from a CSV file with a line for each class.
+    """Read the labels int64 [n] of each level from a CSV file with a line for each class.
 
     Raises:
-        ValueError: the file cannot be read, lacks a column, or says nothing of a class that is tested.
+        ValueError: the file cannot be read, lacks a column, or has no entry for a class that is tested.
     """
     try:
         table = {name: tables.names(values, name) for name, values in tables.read(path).items()}
@@ -84,13 +92,16 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
     levels = [level for level in LEVELS if level in table]
     if "class" not in table or not levels:
         raise ValueError(f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(table)}.")
-    found = {}
+
+    labels = {}
+    tested = np.unique(dataset.labels[dataset.splits["test"].items])
     for level in levels:
-        named = dict(zip(table["class"], table[level], strict=True))
-        names = [named.get(one, "") for one in dataset.class_names]
-        for c in np.unique(dataset.labels[dataset.splits["test"].items]):
-            if not names[c]:  # classes without a name would otherwise be one big class
+        parent_of = dict(zip(table["class"], table[level], strict=True))
+        parents = [parent_of.get(name, "") for name in dataset.class_names]
+        for c in tested:
+            if not parents[c]:  # classes without a parent would otherwise be one big class
                 name = dataset.class_names[c]
                 raise ValueError(f"{path} does not say the {level} class of {name!r}; fill in every tested class.")
-        found[level] = np.unique(names, return_inverse=True)[1][dataset.labels]
-    return found
+        parent_labels = np.unique(parents, return_inverse=True)[1]
+        labels[level] = parent_labels[dataset.labels]
+    return labels

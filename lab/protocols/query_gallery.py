@@ -1,4 +1,4 @@
-"""Queries searched in a gallery of their own, as In-Shop clothes retrieval does."""
+"""Search queries in a separate gallery, as In-Shop clothes retrieval does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from lab.protocols._base import Judgement, JudgingProtocol, with_test
+from lab.protocols._base import Judgement, JudgingProtocol, require_test_split
 from lab.runs.folder import Run
 
 if TYPE_CHECKING:
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class QueryGallery(JudgingProtocol):
-    """Every query is searched in the gallery and never among the queries; r@1, 10, 20, 30, 40, 50.
+    """Search every query in the gallery and never among the queries; measure hit@1, 10, 20, 30, 40, 50.
 
-    A query whose class the gallery lacks cannot be found: it counts nothing, and the notes count it. Besides In-Shop,
-    this is for manifests with the column `query_gallery`.
+    A query whose class is missing from the gallery has no match: scores leave it out, and the notes say how many there
+    are. Besides In-Shop, this is for tables of images with the column `query_gallery`.
     """
 
     source = "DML deck, evaluation protocols; Contextual, table 8"
     metrics = ({"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)}, {"name": "mean_average_precision"})
 
     def check(self, dataset: ImageSet) -> None:
-        with_test(dataset, self.name)
+        require_test_split(dataset, self.name)
         split = dataset.splits["test"]
         if split.gallery is None:
             raise ValueError(
@@ -39,9 +39,10 @@ class QueryGallery(JudgingProtocol):
         dataset = evaluator.trained.dataset
         row = yield from self.test_row(evaluator)
         split = dataset.splits["test"]
-        gallery = cast("np.ndarray", split.gallery)  # there is one, or the check had said so
-        lost = int((~np.isin(dataset.labels[split.query], dataset.labels[gallery])).sum())
+        gallery = cast("np.ndarray", split.gallery)  # `check` refuses a split without a gallery
+        has_match = np.isin(dataset.labels[split.query], dataset.labels[gallery])
+        unmatched = int((~has_match).sum())
         notes = [f"{len(split.query):,} queries in a gallery of {len(gallery):,}."]
-        if lost:
-            notes.append(f"{lost:,} queries have no image of their class in the gallery and count nothing.")
+        if unmatched:
+            notes.append(f"{unmatched:,} queries have no image of their class in the gallery; scores leave them out.")
         return self.outcome([row], "seeds", notes)

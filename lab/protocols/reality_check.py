@@ -1,4 +1,4 @@
-"""Losses under equal conditions: folds of classes, one search budget for all, confidence intervals."""
+"""Compare losses under equal conditions: folds of classes, one search budget for all, confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,19 +13,29 @@ from lab.core.knobs import Knob, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.core.stored import Count, Scores, Stored
-from lab.protocols._base import Judgement, Protocol, lean, measuring, with_validation
-from lab.protocols._outcome import OutcomeRow, Setting, measured
-from lab.protocols._selection import cell, drawn, searched_knobs, validation_score
-from lab.protocols.standard_halves import disjoint_halves
+from lab.protocols._base import Judgement, Protocol, require_validation_split, with_metrics, without_recordings
+from lab.protocols._outcome import OutcomeRow, Setting, summarise
+from lab.protocols._selection import cell, draw_value, searched_knobs, validation_score
+from lab.protocols.standard_halves import require_disjoint_halves
 from lab.runs.config import DERIVED, RunConfig
 from lab.runs.folder import Run
 from lab.sweeps import Bench, RunDiverged, changed
 
 TABLE = (
-    "contrastive", "triplet_margin", "nt_xent", "proxy_nca", "margin", "normalized_softmax", "cos_face", "arc_face",
-    "fast_ap", "signal_to_noise_ratio_contrastive", "multi_similarity", "soft_triple",
-)  # fmt: skip
-"""The losses of the table in 002."""
+    "contrastive",
+    "triplet_margin",
+    "nt_xent",
+    "proxy_nca",
+    "margin",
+    "normalized_softmax",
+    "cos_face",
+    "arc_face",
+    "fast_ap",
+    "signal_to_noise_ratio_contrastive",
+    "multi_similarity",
+    "soft_triple",
+)
+"""Losses of the table in 002."""
 
 METRICS: tuple[dict[str, Any], ...] = (
     {"name": "hit_rate_at_k", "k": (1,)},
@@ -33,10 +43,11 @@ METRICS: tuple[dict[str, Any], ...] = (
     {"name": "map_at_r"},
 )
 DRAWS = 100
+"""Draws of a setting before the protocol gives up, since the loss refuses some combinations of its knobs."""
 
 
 class FoldsFile(Stored):
-    """What is kept of one seed: the width of an embedding, and column to score in two ways; see `tested`."""
+    """Stored results of one seed: the width of an embedding, and scores by column in two ways; see `score_folds`."""
 
     width: Count
     separated: Scores
@@ -44,19 +55,19 @@ class FoldsFile(Stored):
 
 
 class RealityCheck(Protocol):
-    """Every loss gets the same encoder, the same steps and the same number of searched settings.
+    """Give every loss the same encoder, the same steps and the same number of searched settings.
 
-    The classes of the training half are shared out into folds. Each of `trials` settings of a loss is trained once a
-    fold, the fold's classes validating, and scored by the mean of `training.select_by` over the folds. The first
-    setting is the loss's defaults, the others are drawn at random around them; where a loss has weights of its own,
-    their learning rate is drawn, too. The best setting is trained `reproductions` times with other seeds, and tested:
-    the models of the folds one by one (separated, mean of their scores), and as one, their embeddings side by side
-    (concatenated). Batches of losses that compare with class weights hold one image a class, others as configured;
-    losses for which lengths matter get embeddings of any length, others unit ones.
+    The classes of the training half are divided into folds. Each of `trials` settings of a loss is trained once per
+    fold, with the fold's classes as validation, and scored by the mean of `training.select_by` over the folds. The
+    first setting holds the defaults of the loss; the others are drawn at random around them, with the learning rate of
+    its weights if the loss has weights. The best setting is trained `reproductions` times with other seeds, and tested
+    in two ways: separated (mean score of the models of the folds) and concatenated (the embeddings of the folds'
+    models side by side). Batches hold one image per class for losses that compare with class weights, and are as
+    configured for all others. Losses for which lengths matter get embeddings of any length, others unit vectors.
 
     Published: 50 trials by Bayesian search, 10 reproductions, batches of 8 classes x 4 images or 32 x 1, RMSprop at
-    1e-6, width 128 and frozen BatchNorm, as in the preset `reality_check_cub200`. Its BN-Inception is not in timm; a
-    ResNet-50 stands in for it there, and numbers compare among each other only.
+    1e-6, width 128 and frozen BatchNorm, as in the preset `reality_check_cub200`. Its BN-Inception is not in timm; the
+    preset uses a ResNet-50 instead, so compare its numbers only with each other.
     """
 
     source = "DML deck, metric learning reality check (Musgrave et al., 2020)"
@@ -77,53 +88,66 @@ class RealityCheck(Protocol):
         k = self.knobs
         base = self._base(config)
         dataset = base.data.create()
-        disjoint_halves(dataset, self.name)
-        with_validation(dataset, self.name)
-        plans = {loss: self._settings(base, loss) for loss in k.losses}
+        require_disjoint_halves(dataset, self.name)
+        require_validation_split(dataset, self.name)
+        settings_of = {loss: self._settings(base, loss) for loss in k.losses}
+        steps = config.training.knobs.steps
         count = len(k.losses) * k.folds * (k.trials + k.reproductions)
-        yield Note(f"{self.name}: {count:,} runs of {config.training.knobs.steps:,} steps in all.")
-        rows, notes = [], []
-        for loss, settings in plans.items():
+        yield Note(f"{self.name}: {count:,} runs of {steps:,} steps in all.")
+
+        rows = []
+        notes = []
+        for loss, trials in settings_of.items():
+            # Search: score every setting by its mean over the folds.
             scores = []
-            for trial, one in enumerate(settings):
-                scores.append((yield from self._score(base, one, f"{loss}-trial-{trial}", bench)))
+            for number, settings in enumerate(trials):
+                score = yield from self._score(base, settings, f"{loss}-trial-{number}", bench)
+                scores.append(score)
             best = int(np.argmax(scores))
             if scores[best] == -math.inf:
                 notes.append(f"{loss}: none of its {k.trials} settings reached a number.")
                 continue
-            chosen = {path: value for path, value in settings[best].items() if path != "loss"}
+
+            # Test: reproduce the best setting with other seeds.
+            chosen = dict(trials[best])
+            del chosen["loss"]
             notes.append(f"{loss}: {cell(chosen)}, of {k.trials} tried.")
             try:
-                rows += yield from self._final(base, settings[best], loss, bench)
-            except RunDiverged as diverged:  # a mean over the reproductions that are left would flatter the loss
+                rows += yield from self._final(base, trials[best], loss, bench)
+            except RunDiverged as diverged:  # a mean over the remaining reproductions would flatter the loss
                 notes.append(f"{loss}: no row, since a reproduction of its best setting failed. {diverged}")
-        budget = f"{k.trials} settings for each loss, {k.folds} folds, {config.training.knobs.steps:,} steps a run."
+        budget = f"{k.trials} settings for each loss, {k.folds} folds, {steps:,} steps a run."
         return self.outcome(rows, "reproductions", [budget, *notes])
 
     def _base(self, config: RunConfig) -> RunConfig:
         if "folds" not in config.data.values:
             raise ValueError(f"{config.data.name} has no training classes to make folds of; choose another data set.")
-        return changed(
-            measuring(lean(config), METRICS),
-            {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []},
-        )
+        base = with_metrics(without_recordings(config), METRICS)
+        changes = {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []}
+        return changed(base, changes)
 
     def _settings(self, base: RunConfig, loss: str) -> list[dict[str, Any]]:
-        """What each trial of a loss changes; refuses an unknown loss before any training."""
+        """Return the changes to the configuration of each trial of a loss; refuse an unknown loss."""
         kind = importlib.import_module("lab.losses").get(loss)
-        fixed: dict[str, Any] = {"loss": {"name": loss}}
+        defaults: dict[str, Any] = {"loss": {"name": loss}}
         if not kind.needs_positives and "per_class" in base.sampler.values:
-            fixed["sampler.per_class"] = 1
-        moved = [one for one in searched_knobs(kind.Knobs) if not self.knobs.vary or one.name in self.knobs.vary]
-        draws = [self._draw(base, fixed, moved, trial) for trial in range(1, self.knobs.trials)]
-        return [fixed, *(fixed | settings for settings in draws)]
+            defaults["sampler.per_class"] = 1
 
-    def _draw(self, base: RunConfig, fixed: dict[str, Any], moved: Sequence[Knob], trial: int) -> dict[str, Any]:
-        """Settings of a loss's knobs that its own checks let pass."""
+        searched = searched_knobs(kind.Knobs)
+        if self.knobs.vary:
+            searched = [knob for knob in searched if knob.name in self.knobs.vary]
+
+        trials = [defaults]  # the first trial is the loss as it is
+        for trial in range(1, self.knobs.trials):
+            trials.append(defaults | self._draw(base, defaults, searched, trial))
+        return trials
+
+    def _draw(self, base: RunConfig, defaults: dict[str, Any], searched: Sequence[Knob], trial: int) -> dict[str, Any]:
+        """Draw values of a loss's knobs until its own checks accept them."""
         random = np.random.default_rng((self.knobs.search_seed, trial))
         for _ in range(DRAWS):
-            settings = {f"loss.{one.name}": drawn(one, random) for one in moved}
-            config = changed(base, fixed | settings)
+            settings = {f"loss.{knob.name}": draw_value(knob, random) for knob in searched}
+            config = changed(base, defaults | settings)
             if "num_classes" in config.loss.derived:
                 rate = config.optimiser.values["lr"] * 10 ** random.uniform(-1, 2)
                 settings["optimiser.anchors_lr"] = min(rate, 1000.0)
@@ -132,67 +156,77 @@ class RealityCheck(Protocol):
             except ValueError:
                 continue  # a combination that the loss itself refuses
             return settings
-        loss = fixed["loss"]["name"]
+        loss = defaults["loss"]["name"]
         raise ValueError(f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary.")
 
     def _score(
         self, base: RunConfig, settings: Mapping[str, Any], name: str, bench: Bench
     ) -> Generator[Record, None, float]:
-        """Mean validation score over the folds; -inf for settings that break down."""
+        """Return the mean validation score over the folds; -inf for settings whose training diverges."""
         try:
-            runs = yield from bench.trained(self._of_folds(base, settings, name))
+            runs = yield from bench.trained(self._fold_configs(base, settings, name))
         except RunDiverged as diverged:
             yield Note(str(diverged))
             return -math.inf
         return float(np.mean([validation_score(run) for run in runs.values()]))
 
-    def _of_folds(self, base: RunConfig, settings: Mapping[str, Any], name: str) -> dict[str, RunConfig]:
-        return {
-            f"{name}-fold-{fold}": changed(base, {**settings, "data.fold": fold}) for fold in range(self.knobs.folds)
-        }
+    def _fold_configs(self, base: RunConfig, settings: Mapping[str, Any], name: str) -> dict[str, RunConfig]:
+        """Return one configuration per fold, by the name of its run."""
+        configs = {}
+        for fold in range(self.knobs.folds):
+            configs[f"{name}-fold-{fold}"] = changed(base, {**settings, "data.fold": fold})
+        return configs
 
     def _final(
         self, base: RunConfig, settings: Mapping[str, Any], loss: str, bench: Bench
     ) -> Generator[Record, None, list[OutcomeRow]]:
-        first = base.training.knobs.seed + 1  # the search has used the configured one
-        kept = []
+        """Train the best setting with other seeds and test it; return the rows of the loss."""
+        first = base.training.knobs.seed + 1  # the search has used the configured seed
+        results = []
         for seed in range(first, first + self.knobs.reproductions):
             name = f"{loss}-seed-{seed}"
-            runs = yield from bench.trained(self._of_folds(base, {**settings, "training.seed": seed}, name))
-            kept.append((yield from bench.kept(name, tested(list(runs.values())), FoldsFile)))
-        width = kept[-1]["width"]
-        together: Setting = {"loss": loss, "embeddings": "concatenated", "width": self.knobs.folds * width}
-        apart: Setting = {"loss": loss, "embeddings": "separated", "width": width}
+            runs = yield from bench.trained(self._fold_configs(base, {**settings, "training.seed": seed}, name))
+            result = yield from bench.kept(name, score_folds(list(runs.values())), FoldsFile)
+            results.append(result)
+
+        width = results[-1]["width"]
+        concatenated: Setting = {"loss": loss, "embeddings": "concatenated", "width": self.knobs.folds * width}
+        separated: Setting = {"loss": loss, "embeddings": "separated", "width": width}
         return [
-            measured(together, *(one["concatenated"] for one in kept)),
-            measured(apart, *(one["separated"] for one in kept)),
+            summarise(concatenated, *(result["concatenated"] for result in results)),
+            summarise(separated, *(result["separated"] for result in results)),
         ]
 
 
-def tested(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
-    """Test the models of all folds: each by itself, mean of the scores; and their embeddings side by side."""
+def score_folds(runs: Sequence[Run]) -> Generator[Record, None, dict[str, Any]]:
+    """Test the models of all folds: the mean of their scores, and the score of their concatenated embeddings."""
     from lab.runs.evaluate import Evaluator, open_trained
 
-    single, embedded = [], []
+    scores = []
+    embeddings = []
     for run in runs:
         evaluator = Evaluator(open_trained(run))
         query, _ = yield from evaluator.split("test")
         evaluation = yield from evaluator.measure("test", query, None)
-        single.append(evaluation.values)
-        embedded.append(query)
-    whole = yield from evaluator.measure("test", concatenated(embedded), None)
+        scores.append(evaluation.values)
+        embeddings.append(query)
+
+    means = {}
+    for column in scores[0]:
+        means[column] = float(np.mean([values[column] for values in scores]))
+    evaluation = yield from evaluator.measure("test", concatenate(embeddings), None)
     return {
-        "width": int(embedded[0].vectors.shape[1]),
-        "separated": {column: float(np.mean([values[column] for values in single])) for column in single[0]},
-        "concatenated": whole.values,
+        "width": int(embeddings[0].vectors.shape[1]),
+        "separated": means,
+        "concatenated": evaluation.values,
     }
 
 
-def concatenated(parts: Sequence[EmbeddingSet]) -> EmbeddingSet:
-    """Embeddings of the same images by several models, each at unit length, side by side, at unit length.
+def concatenate(parts: Sequence[EmbeddingSet]) -> EmbeddingSet:
+    """Normalise the embeddings of the same images by several models, and concatenate them to unit vectors.
 
     Raises:
-        ValueError: they are not of the same images in the same order.
+        ValueError: the parts are not of the same images in the same order.
     """
     if any(not np.array_equal(part.items, parts[0].items) for part in parts):
         raise ValueError("Embeddings can be put side by side only where every model embedded the same images.")

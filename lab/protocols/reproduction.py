@@ -1,4 +1,4 @@
-"""A recipe trained again: what its paper published, what came out here, and whether one meets the other."""
+"""Train a recipe again, and compare the scores with those that its paper published."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import lab.papers.recipes
 from lab.core.estimates import Estimate
 from lab.core.knobs import knob
 from lab.core.records import Record
-from lab.protocols._base import Judgement, Protocol, seeded
+from lab.protocols._base import Judgement, Protocol, one_run_per_seed
 from lab.protocols._outcome import Outcome, OutcomeRow
 from lab.protocols.random_galleries import RandomGalleries
 from lab.protocols.revisited import CROWDED, PLAIN, Revisited
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 MEANS = {"mean": "mean over all set-ups", f"mean, {CROWDED}": "mean over the set-ups with a million distractors"}
 GALLERIES = {PLAIN: "", CROWDED: "with a million distractors"}
-"""How table 3 of RS@k calls what the protocol `revisited` measures."""
+"""Names in table 3 of RS@k of the rows and galleries that the protocol `revisited` measures."""
 
 
 class Reproduction(Protocol):
-    """Train a recipe as it stands, once a seed, and hold its test scores against the rows that it was written for.
+    """Train a recipe unchanged, once per seed, and compare its test scores with the published rows it was written for.
 
-    `lab papers reproduce RECIPE` does so after a look at the data. A number is met where the mean, or the upper end of
-    its interval over several seeds, reaches what was printed. VehicleID is measured on its three test sets, landmarks
-    on Revisited Oxford and Paris where these are given; rows that are left are named.
+    `lab papers reproduce RECIPE` does this after a check of the data. A published number is met if the mean, or the
+    upper end of its interval over several seeds, reaches it. VehicleID is measured on its three test sets, landmarks
+    on Revisited Oxford and Paris if their folders are given; the notes name the rows that were not measured.
     """
 
     source = "RS@k, table 2; ROADMAP, tables 1 to 4; CAM, tables 1 to 4; Contextual, tables 2 to 10"
@@ -44,57 +44,73 @@ class Reproduction(Protocol):
         return f"reproduce-{self.knobs.recipe}"
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        """Train one run a seed, and compare."""
-        runs = yield from bench.trained(seeded(config, self.knobs.seeds))
-        scores = []
+        """Train one run per seed, and compare the scores with the published rows."""
+        runs = yield from bench.trained(one_run_per_seed(config, self.knobs.seeds))
+        run_scores = []
         for run in runs.values():
-            scores.append((yield from self._measured(run, config)))
-        rows, notes = [], []
-        for row in lab.papers.recipes.get(self.knobs.recipe).rows:
-            found = [one[row.data, row.part] for one in scores if (row.data, row.part) in one]
-            if not found:
-                notes.append(f"Not measured: {row.source}, {row.data} {row.part}".rstrip() + ".")
+            scores = yield from self._scores(run, config)
+            run_scores.append(scores)
+
+        rows = []
+        notes = []
+        for published in lab.papers.recipes.get(self.knobs.recipe).rows:
+            test_set = (published.data, published.part)
+            name = " ".join(test_set).rstrip()
+            measured = [scores[test_set] for scores in run_scores if test_set in scores]
+            if not measured:
+                notes.append(f"Not measured: {published.source}, {name}.")
                 continue
-            notes += [f"{row.source}: {row.note}"] if row.note else []
-            for column, printed in row.values.items():
-                ours = [one[column] for one in found if column in one]
-                where = {"row": row.source, "data": f"{row.data} {row.part}".rstrip(), "score": column}
-                rows += [compared(where, printed, Estimate.of(ours))] if ours else []
+            if published.note:
+                notes.append(f"{published.source}: {published.note}")
+            for column, printed in published.values.items():
+                values = [scores[column] for scores in measured if column in scores]
+                if values:
+                    setting = {"row": published.source, "data": name, "score": column}
+                    rows.append(compare(setting, printed, Estimate.of(values)))
         return self.outcome(rows, "seeds", list(dict.fromkeys(notes)))
 
-    def _measured(
+    def _scores(
         self, run: Run, config: RunConfig
     ) -> Generator[Record, None, Mapping[tuple[str, str], Mapping[str, float]]]:
-        """Scores of a run by test set and the part of it, as a published row names both."""
+        """Return the scores of a run by test set and part of it, named as in a published row."""
         name = config.data.name
         if "test_size" in config.data.values:
             outcome = yield from RandomGalleries(gallery="all").judge(run)
             return {(name, str(row.setting["test set"])): _means(row) for row in outcome.rows}
         folders = {"oxford": self.knobs.oxford, "paris": self.knobs.paris}
         if any(folders.values()):
-            judge = Revisited(**folders, distractors=self.knobs.distractors, whitening="none")
-            return _landmarks((yield from judge.judge(run)))
+            protocol = Revisited(**folders, distractors=self.knobs.distractors, whitening="none")
+            outcome = yield from protocol.judge(run)
+            return _landmark_scores(outcome)
         return {(name, ""): (run.scores("test") or {}).get("values", {})}
 
 
-def _landmarks(outcome: Outcome) -> dict[tuple[str, str], dict[str, float]]:
-    """Rows of `revisited` by what RS@k calls them; its means stand with Revisited Oxford in the tables."""
-    found = {}
+def _landmark_scores(outcome: Outcome) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the scores of `revisited` by their names in RS@k, whose tables list the means with Revisited Oxford."""
+    scores = {}
     for row in outcome.rows:
-        name, gallery = str(row.setting["set"]), str(row.setting.get("gallery", PLAIN))
-        place = ("revisited_oxford", MEANS[name]) if name in MEANS else (name, GALLERIES[gallery])
-        found[place] = _means(row)
-    return found
+        name = str(row.setting["set"])
+        gallery = str(row.setting.get("gallery", PLAIN))
+        if name in MEANS:
+            test_set = ("revisited_oxford", MEANS[name])
+        else:
+            test_set = (name, GALLERIES[gallery])
+        scores[test_set] = _means(row)
+    return scores
 
 
 def _means(row: OutcomeRow) -> dict[str, float]:
     return {column: estimate.mean for column, estimate in row.scores.items()}
 
 
-def compared(where: Mapping[str, str], printed: float, ours: Estimate) -> OutcomeRow:
-    """One number of a published row beside what came out here; both are shares."""
+def compare(setting: Mapping[str, str], printed: float, ours: Estimate) -> OutcomeRow:
+    """Return a row that compares a published number with our estimate; both are shares."""
     reached = ours.mean if ours.high is None else ours.high
-    missing = 100 * (printed - ours.mean)
-    met = "met" if reached >= printed - 5e-4 else f"missed by {missing:.1f} points"  # as far as digits are printed
-    setting = {**where, "published": f"{printed:.4f}", "outcome": met}
-    return OutcomeRow(setting, {"ours": ours, "difference": Estimate.of([value - printed for value in ours.values])})
+    if reached >= printed - 5e-4:  # equal to the digits that are printed
+        result = "met"
+    else:
+        missing = 100 * (printed - ours.mean)
+        result = f"missed by {missing:.1f} points"
+    difference = Estimate.of([value - printed for value in ours.values])
+    setting = {**setting, "published": f"{printed:.4f}", "outcome": result}
+    return OutcomeRow(setting, {"ours": ours, "difference": difference})

@@ -1,8 +1,8 @@
-"""Revisited Oxford and Paris, and SfM-120k's validation: whole photographs at several scales, whitened, judged."""
+"""Test on Revisited Oxford and Paris, or on SfM-120k's validation list: whole images, several scales, whitened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -13,7 +13,7 @@ from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.evaluation import whitening
 from lab.protocols._base import Judgement, JudgingProtocol
-from lab.protocols._outcome import measured
+from lab.protocols._outcome import summarise
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
 JUDGED = ("easy", "medium", "hard")
 VALIDATION = "sfm120k_validation"
-PLAIN, CROWDED = "the set's own", "with distractors"
+PLAIN = "the set's own"
+CROWDED = "with distractors"
 
 
 class Revisited(JudgingProtocol):
-    """mAP of the protocols easy, medium and hard for a model that was trained on other landmarks.
+    """Measure mAP of the protocols easy, medium and hard for a model that was trained on other landmarks.
 
-    Queries are cut to their boxes; every image is seen whole, in its own proportions, at most `longest` pixels long, at
-    three scales whose embeddings are averaged. The embeddings are then whitened by what the training images of the run
-    look like, seen in the same way: learnt from their matching pairs, or by their covariance alone. What whitens is
-    never a test image. With both sets, the mean over medium and hard of them is told, too; with distractors, each
-    set is measured without and with them. `validation` measures on photographs of other landmarks, by which RS@k chose
-    its settings (after Tolias et al. 2020); their mAP is the column mAP.
+    Queries are cropped to their boxes. Every image is embedded whole, in its own proportions, at most `longest` pixels
+    long, at three scales whose embeddings are averaged. The embeddings are then whitened. The whitening is learnt from
+    training images of the run, never from test images: from their matching pairs, or from their covariance alone. With
+    both sets, the outcome also has the mean over medium and hard of both; with distractors, each set is measured
+    without and with them. `validation` measures on photographs of other landmarks, by which RS@k chose its settings
+    (after Tolias et al. 2020); their mAP is the column mAP.
 
     The encoder has to take images of any shape, so a transformer of fixed size is refused.
     """
@@ -71,43 +72,50 @@ class Revisited(JudgingProtocol):
     )
 
     def configured(self, config: RunConfig) -> RunConfig:
-        self._named()
+        self._require_a_set()
         return super().configured(config)
 
     def judge(self, run: Run) -> Judgement:
         from lab.runs.evaluate import Evaluator, open_trained
 
-        self._named()
+        self._require_a_set()
         config = run.config.changed("evaluation.scales", self.knobs.scales)
         evaluator = Evaluator(open_trained(run, config=config))
         sets = list(self._sets())
         whiten = yield from self._whitening(evaluator)
-        scores: dict[tuple[str, str], dict[str, float]] = {}
+
+        scores: dict[tuple[str, str], dict[str, float]] = {}  # by data set and gallery
         for dataset in sets:
             split = dataset.splits["test"]
-            searched = cast("np.ndarray", split.gallery)  # these sets have one
-            query = whiten((yield from self._embedded(evaluator, dataset, split.query, f"{dataset.name} queries")))
-            gallery = whiten((yield from self._embedded(evaluator, dataset, searched, f"{dataset.name} images")))
-            plain = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
-            galleries = {PLAIN: gallery} if plain.all() else {PLAIN: gallery.take(plain), CROWDED: gallery}
-            for which, among in galleries.items():
-                scores[dataset.name, which] = yield from self._measured(evaluator, dataset, query, among)
-        rows = [
-            measured({"set": name} | ({"gallery": which} if self.knobs.distractors else {}), values)
-            for (name, which), values in scores.items()
-        ]
-        published = {place: values for place, values in scores.items() if place[0] != VALIDATION}
-        if len({name for name, _ in published}) > 1:  # as RS@k prints them: the mean over medium and hard
-            crowded = {place: values for place, values in published.items() if place[1] == CROWDED}
-            for name, some in {"mean": published, f"mean, {CROWDED}": crowded}.items():
-                if some:
-                    mean = np.mean([values[c] for values in some.values() for c in ("mAP-M", "mAP-H")])
-                    rows.append(measured({"set": name}, {"mAP": float(mean)}))
+            gallery_items = cast("np.ndarray", split.gallery)  # these sets have a gallery
+            query = yield from self._embed(evaluator, dataset, split.query, f"{dataset.name} queries")
+            query = whiten(query)
+            gallery = yield from self._embed(evaluator, dataset, gallery_items, f"{dataset.name} images")
+            gallery = whiten(gallery)
+
+            # With distractors, measure on the official gallery and on the extended gallery.
+            official = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+            galleries = {PLAIN: gallery.take(official)}
+            if not official.all():
+                galleries[CROWDED] = gallery
+            for gallery_name, searched in galleries.items():
+                values = yield from self._measure(evaluator, dataset, query, searched)
+                scores[dataset.name, gallery_name] = values
+
+        rows = []
+        for (name, gallery_name), values in scores.items():
+            setting = {"set": name}
+            if self.knobs.distractors:
+                setting["gallery"] = gallery_name
+            rows.append(summarise(setting, values))
+        for name, mean in _means_of_both_sets(scores).items():
+            rows.append(summarise({"set": name}, {"mAP": mean}))
+
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
         notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
         return self.outcome(rows, "seeds", notes)
 
-    def _named(self) -> None:
+    def _require_a_set(self) -> None:
         if self.knobs.oxford is None and self.knobs.paris is None and self.knobs.validation is None:
             raise ValueError(
                 "revisited needs a set to measure on: --protocol.oxford FOLDER, --protocol.paris FOLDER or "
@@ -124,7 +132,7 @@ class Revisited(JudgingProtocol):
             yield lab.data.create(VALIDATION, root=self.knobs.validation)
 
     def _whitening(self, evaluator: Evaluator) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
-        """A function of embeddings."""
+        """Return a function that whitens embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
         dataset = evaluator.trained.dataset
@@ -132,47 +140,77 @@ class Revisited(JudgingProtocol):
             raise ValueError(
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
             )
-        items, width = dataset.splits["train"].items, self.knobs.width
+        items = dataset.splits["train"].items
         by_class = items[np.argsort(dataset.labels[items], kind="stable")]  # whole classes, so that pairs match
-        seen = yield from self._embedded(evaluator, dataset, by_class[: self.knobs.images], "training images")
-        pca = self.knobs.whitening == "pca"
-        whiten = whitening.pca(seen.vectors, width) if pca else whitening.learnt(seen.vectors, seen.labels, width)
+        training = yield from self._embed(evaluator, dataset, by_class[: self.knobs.images], "training images")
+        if self.knobs.whitening == "pca":
+            whiten = whitening.pca(training.vectors, self.knobs.width)
+        else:
+            whiten = whitening.learnt(training.vectors, training.labels, self.knobs.width)
         return lambda embeddings: replace(embeddings, vectors=whiten(embeddings.vectors))
 
-    def _embedded(
-        self, evaluator: Evaluator, dataset: ImageSet, items: np.ndarray, what: str
+    def _embed(
+        self, evaluator: Evaluator, dataset: ImageSet, items: np.ndarray, description: str
     ) -> Generator[Record, None, EmbeddingSet]:
+        """Embed whole images, one at a time; `description` names them in messages and on the progress bar."""
         from lab.data.images import transforms
         from lab.data.images.loading import Loader
         from lab.runs.building.parts import workers_of
 
         encoder = evaluator.trained.encoder
-        seen = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
-        loader = Loader(dataset, seen, workers=workers_of(evaluator.config, dataset, self.knobs.longest, 1))
+        transform = transforms.whole(self.knobs.longest, encoder.mean, encoder.std)
+        workers = workers_of(evaluator.config, dataset, self.knobs.longest, 1)
+        loader = Loader(dataset, transform, workers=workers)
         try:
-            return (yield from evaluator.embed(loader, items, what, batch_size=1))
+            return (yield from evaluator.embed(loader, items, description, batch_size=1))
         except (AssertionError, RuntimeError) as error:
             if "memory" in str(error):
                 raise
+            reason = " ".join(str(error).split())[:160]
             raise ValueError(
-                f"{evaluator.config.encoder.name} could not embed {what} in their own proportions "
-                f"({' '.join(str(error).split())[:160]}); revisited needs an encoder that takes images of any shape."
+                f"{evaluator.config.encoder.name} could not embed {description} in their own proportions "
+                f"({reason}); revisited needs an encoder that takes images of any shape."
             ) from error
 
-    def _measured(
+    def _measure(
         self, evaluator: Evaluator, dataset: ImageSet, query: EmbeddingSet, gallery: EmbeddingSet
     ) -> Generator[Record, None, dict[str, float]]:
         import lab.metrics
         from lab.evaluation.scores import evaluate
 
-        metrics = {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED}
+        similarity = evaluator.config.similarity
+        if self.knobs.whitening != "none":
+            similarity = "cosine"
         evaluation = yield from evaluate(
             query,
             gallery,
-            metrics,
-            similarity="cosine" if self.knobs.whitening != "none" else evaluator.config.similarity,
+            {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED},
+            similarity=similarity,
             relevant=dataset.judged("test", query.items, gallery.items),
             device=evaluator.config.training.knobs.device,
             what=f"{dataset.name} queries",
         )
-        return {"mAP": evaluation.values["mAP-E"]} if dataset.name == VALIDATION else evaluation.values
+        if dataset.name == VALIDATION:
+            return {"mAP": evaluation.values["mAP-E"]}
+        return evaluation.values
+
+
+def _means_of_both_sets(scores: Mapping[tuple[str, str], Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean over medium and hard of Oxford and Paris, as RS@k prints it; {} unless both are measured."""
+    official = {key: values for key, values in scores.items() if key[0] != VALIDATION}
+    names = {name for name, _ in official}
+    if len(names) < 2:
+        return {}
+
+    means = {"mean": _mean_over_medium_and_hard(official.values())}
+    crowded = [values for key, values in official.items() if key[1] == CROWDED]
+    if crowded:
+        means[f"mean, {CROWDED}"] = _mean_over_medium_and_hard(crowded)
+    return means
+
+
+def _mean_over_medium_and_hard(scores: Iterable[Mapping[str, float]]) -> float:
+    values = []
+    for score in scores:
+        values += [score["mAP-M"], score["mAP-H"]]
+    return float(np.mean(values))

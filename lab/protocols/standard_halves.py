@@ -1,4 +1,4 @@
-"""The standard protocol: one half of the classes trains, the other is searched among itself."""
+"""The standard protocol: train on one half of the classes, and search the other half among itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lab.protocols._base import Judgement, JudgingProtocol, with_test
+from lab.protocols._base import Judgement, JudgingProtocol, require_test_split
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 
@@ -18,8 +18,9 @@ class StandardHalves(JudgingProtocol):
     """Train on the first half of the classes, test on the other; every test image is a query among the others.
 
     Nothing is held out and nothing is selected: the number of steps is fixed beforehand and the last checkpoint is
-    tested. Settings that were tuned on the same test classes are test-set feedback all the same; `class_validation`
-    shows how to tune without. A finished run is judged as it was trained, and the notes say what it held out.
+    tested. If settings were tuned on the same test classes, that is test-set feedback all the same; `class_validation`
+    shows how to tune without it. A finished run is measured as it was trained, and the notes say how many classes it
+    held out for validation.
     """
 
     source = "DML deck, datasets and standard protocol"
@@ -36,29 +37,30 @@ class StandardHalves(JudgingProtocol):
         return config.changed("evaluation.checkpoint", "last").changed("evaluation.splits", ())
 
     def check(self, dataset: ImageSet) -> None:
-        disjoint_halves(dataset, self.name)
+        require_disjoint_halves(dataset, self.name)
 
     def judge(self, run: Run) -> Judgement:
         evaluator = self.evaluator(run)
-        splits, labels = evaluator.trained.dataset.splits, evaluator.trained.dataset.labels
+        splits = evaluator.trained.dataset.splits
+        labels = evaluator.trained.dataset.labels
         row = yield from self.test_row(evaluator)
         counts = {name: len(np.unique(labels[split.items])) for name, split in splits.items()}
         notes = [f"{counts.get('train', 0):,} classes trained, {counts['test']:,} others tested."]
         if "validation" in counts:
             notes.append(
-                f"{counts['validation']:,} classes of the training half validated instead of training, so the run saw "
-                "less than published ones did."
+                f"{counts['validation']:,} classes of the training half were used for validation and not for training, "
+                "so the run was trained on fewer classes than published runs."
             )
         return self.outcome([row], "seeds", notes)
 
 
-def disjoint_halves(dataset: ImageSet, protocol: str) -> None:
-    """Refuse a data set whose test classes were trained on, or are searched in a gallery of their own.
+def require_disjoint_halves(dataset: ImageSet, protocol: str) -> None:
+    """Refuse a data set that trains on its test classes, or searches them in a separate gallery.
 
     Raises:
-        ValueError: says which protocol fits.
+        ValueError: the data set does not fit; the message names a protocol that does.
     """
-    with_test(dataset, protocol)
+    require_test_split(dataset, protocol)
     if not dataset.class_disjoint:
         raise ValueError(
             f"{protocol} tests on classes that were never trained on, but {dataset.name} tests on those it trains on; "

@@ -1,4 +1,4 @@
-"""What each trick of the trade brings: one after the other, and each alone."""
+"""Measure the gain of common training and inference tricks: one after the other, and each alone."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from lab.core.estimates import Estimate, paired
 from lab.core.knobs import LARGEST_SIDE, MOST_ITEMS, WIDEST, knob
 from lab.core.records import Record
 from lab.core.stored import Scores
-from lab.protocols._base import Judgement, Protocol, lean, seeded, with_test
-from lab.protocols._outcome import OutcomeRow, measured
+from lab.protocols._base import Judgement, Protocol, one_run_per_seed, require_test_split, without_recordings
+from lab.protocols._outcome import OutcomeRow, summarise
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.sweeps import Bench, changed
 
-Name = Literal[
-    "crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"
-]  # fmt: skip
+Name = Literal["crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"]
 
 FAST = 100
-"""Factor from the encoder's learning rate to that of the proxies."""
+"""Learning rate of the proxies, relative to that of the encoder."""
 
-ONE_BY_ONE, ALONE = "one after the other", "alone"
-"""The two halves of the report, as the column `tricks` says them."""
+ONE_BY_ONE = "one after the other"
+ALONE = "alone"
+"""The two halves of the report, as the column `tricks` names them."""
 
 
 @dataclass(frozen=True)
 class Trick:
-    """A switch. off, on: what it changes in a configuration, by dotted path. label: with its setting, for tables and
-    figures."""
+    """A trick that can be switched on.
+
+    label: name with its setting, for tables and figures.
+    off, on: values in the configuration by dotted path, without and with the trick.
+    """
 
     label: str
     off: Mapping[str, Any]
@@ -38,25 +40,25 @@ class Trick:
 
     @property
     def trains(self) -> bool:
-        """Whether a model must be trained anew for it, or only be used in another way."""
+        """Whether a new model must be trained for it; otherwise an existing model is used in another way."""
         return not all(path.startswith("evaluation.") for path in self.off)
 
 
 class Tricks(Protocol):
-    """A waterfall from a baseline: MAP@R, and what each trick added to it, over several seeds.
+    """Measure a baseline, and what each trick adds to it over several seeds: a waterfall of MAP@R.
 
-    Tables show the column `training.select_by`; JSON and the figure `measured_tricks` have all.
+    Tables show the column `training.select_by`; JSON and the figure `measured_tricks` have all columns.
 
     The baseline is the configuration with every chosen trick switched off: its own crop and width, temperature 1,
-    average pooling, batches drawn image by image, plain embeddings of one view, the ranking as it comes. Tricks are
-    then switched on in the order given, and each also alone. A gain is taken seed by seed, so what both runs owe to the
-    seed cancels. Tricks that only change how a model is used are measured on the models that are there already.
+    average pooling, batches drawn image by image, plain embeddings of one view, no re-ranking. Tricks are then switched
+    on in the order given, and each also alone. A gain is computed seed by seed, so that the effect of the seed on both
+    runs cancels. Tricks that only change how a model is used are measured on models that are trained already.
 
-    crop: larger training and test crops. width: wider embeddings. temperature: what a loss divides its logits by, for
-    losses with that knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the loss's proxies,
-    for losses that have some. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of
-    each class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average
-    over the image and its mirror image. rerank: by the neighbours of the neighbours.
+    crop: larger training and test crops. width: wider embeddings. temperature: divisor of the logits, for losses with
+    this knob. norm: LayerNorm before the last layer. fast: a larger learning rate for the proxies of the loss, for
+    losses with proxies. pooling: maximum, mixed or generalised mean instead of the average. balanced: m images of each
+    class in a batch. beta: e/|e| + beta e. mixed: average and maximum pooling at inference only. flip: average over the
+    image and its mirror image. rerank: re-ranking by the neighbours of the neighbours.
     """
 
     source = "DML deck, tricks to improve performance"
@@ -89,49 +91,69 @@ class Tricks(Protocol):
     )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
-        against = {name: self._against(name, config) for name in get_args(Name)}
-        names = self.knobs.tricks or tuple(name for name, why in against.items() if why is None)
-        for name in names:
-            if against[name]:
-                raise ValueError(f"tricks: {name} does not fit this configuration: {against[name]}")
-        if len(set(names)) < len(names):
-            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
+        reasons = {name: self._reason_against(name, config) for name in get_args(Name)}
+        names = self._choose(reasons)
         tricks = {name: self.trick(name, config) for name in names}
-        base = lean(config).changed("evaluation.splits", ())
-        base = changed(base, {path: value for trick in tricks.values() for path, value in trick.off.items()})
+
+        # The baseline has every trick switched off.
+        settings_off: dict[str, Any] = {}
+        for trick in tricks.values():
+            settings_off |= trick.off
+        base = changed(without_recordings(config).changed("evaluation.splits", ()), settings_off)
         for trick in tricks.values():
             changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
         dataset = base.data.create()
         if self.knobs.split not in dataset.splits:
-            with_test(dataset, self.name)
+            require_test_split(dataset, self.name)
             raise ValueError(f"{dataset.name} has no validation split to measure on; use --protocol.split test.")
 
-        plans = [(ONE_BY_ONE, names[:count]) for count in range(len(names) + 1)]
-        plans += [(ALONE, (name,)) for name in names]
+        # Measure each combination of tricks that the table needs once.
+        combinations = [(ONE_BY_ONE, names[:count]) for count in range(len(names) + 1)]
+        combinations += [(ALONE, (name,)) for name in names]
         scores: dict[tuple[str, ...], dict[str, Estimate]] = {}
-        for _, on in plans:
-            if on not in scores:
-                scores[on] = yield from self._measured(base, tricks, on, bench)
+        for _, switched_on in combinations:
+            if switched_on not in scores:
+                scores[switched_on] = yield from self._measure(base, tricks, switched_on, bench)
+
         rows = []
-        for how, on in plans:
-            before = scores[on[:-1]] if on else {}
-            gains = {f"{column} gain": paired(now, before[column]) for column, now in scores[on].items() if before}
-            label = tricks[on[-1]].label if on else "baseline"
-            rows.append(OutcomeRow({"tricks": how, "switched on": label}, scores[on] | gains))
+        for half, switched_on in combinations:
+            row_scores = dict(scores[switched_on])
+            label = "baseline"
+            if switched_on:
+                label = tricks[switched_on[-1]].label
+                row_scores |= _gains(scores[switched_on], scores[switched_on[:-1]])
+            rows.append(OutcomeRow({"tricks": half, "switched on": label}, row_scores))
+
         notes = [
             f"Measured on the {self.knobs.split} split; gains are over the row before, or alone over the baseline."
         ]
-        notes += [f"Left out: {name}, because {why}" for name, why in against.items() if why and name not in names]
+        for name, reason in reasons.items():
+            if reason and name not in names:
+                notes.append(f"Left out: {name}, because {reason}")
         column = config.training.knobs.select_by
         return self.outcome(rows, "seeds", notes, columns=(column, f"{column} gain"))
 
+    def _choose(self, reasons: Mapping[str, str | None]) -> tuple[str, ...]:
+        """Return the names of the tricks to switch on; refuse those that do not fit, and repeated names."""
+        names = self.knobs.tricks
+        if not names:
+            return tuple(name for name, reason in reasons.items() if reason is None)
+        for name in names:
+            if reasons[name]:
+                raise ValueError(f"tricks: {name} does not fit this configuration: {reasons[name]}")
+        if len(set(names)) < len(names):
+            raise ValueError(f"tricks: each trick is switched on once, got {', '.join(names)}.")
+        return names
+
     def trick(self, name: str, config: RunConfig) -> Trick:
-        """The switch of that name, with the settings of these knobs."""
+        """Return the trick of that name, with the settings of these knobs."""
         k = self.knobs
+
+        # Tricks that change several settings.
         if name == "crop":
-            size = _crop(config)
+            size = _crop_size(config)
             larger = k.crop or round(size * 256 / 227)
-            return Trick(f"crop {larger}", _seen(config, size, size), _seen(config, size, larger))
+            return Trick(f"crop {larger}", _crop_settings(config, size, size), _crop_settings(config, size, larger))
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
@@ -140,8 +162,11 @@ class Tricks(Protocol):
         if name == "rerank":
             changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
             return Trick(f"re-ranking, {k.reranker}", {"evaluation.rerank": "none"}, changes)
+
+        # Tricks that change one setting: label, path, value without and value with the trick.
         width = config.encoder.values.get("dim")
-        wider, rate = k.width or 2 * (width or 0), FAST * config.optimiser.values["lr"]
+        wider = k.width or 2 * (width or 0)
+        rate = FAST * config.optimiser.values["lr"]
         label, path, off, on = {
             "width": (f"width {wider}", "encoder.dim", width, wider),
             "temperature": (f"temperature {k.temperature:.3g}", "loss.temperature", 1.0, k.temperature),
@@ -154,8 +179,8 @@ class Tricks(Protocol):
         }[name]
         return Trick(label, {path: off}, {path: on})
 
-    def _against(self, name: str, config: RunConfig) -> str | None:
-        """Why a trick does not fit, or None."""
+    def _reason_against(self, name: str, config: RunConfig) -> str | None:
+        """Return why a trick does not fit the configuration, or None if it fits."""
         if name == "width" and config.encoder.values.get("dim") is None and self.knobs.width is None:
             return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
         if name == "temperature" and "temperature" not in config.loss.values:
@@ -171,26 +196,32 @@ class Tricks(Protocol):
             return "its backbone pools by itself; give --encoder.pooling avg."
         return None
 
-    def _measured(
-        self, base: RunConfig, tricks: Mapping[str, Trick], on: Sequence[str], bench: Bench
+    def _measure(
+        self, base: RunConfig, tricks: Mapping[str, Trick], switched_on: Sequence[str], bench: Bench
     ) -> Generator[Record, None, dict[str, Estimate]]:
-        """Column to estimate over the seeds, with these tricks switched on."""
-        trained, used = ([name for name in on if tricks[name].trains is trains] for trains in (True, False))
-        config = base
-        for name in trained:
-            config = changed(config, tricks[name].on)
-        prefix = "_".join(sorted(trained)) or "baseline"
-        runs = yield from bench.trained(seeded(config, self.knobs.seeds, f"{prefix}-"))
-        kept = []
-        for name, run in runs.items():
-            using = run.config
-            for trick in used:
-                using = changed(using, tricks[trick].on)
-            label = "--".join([name, *sorted(used)])
-            kept.append((yield from bench.kept(label, self._evaluated(run, using), Scores)))
-        return dict(measured({}, *kept).scores)
+        """Return the estimates over the seeds by column, with these tricks switched on."""
+        training_tricks = [name for name in switched_on if tricks[name].trains]
+        inference_tricks = [name for name in switched_on if not tricks[name].trains]
 
-    def _evaluated(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
+        # Train one run per seed with the tricks that change training.
+        config = base
+        for name in training_tricks:
+            config = changed(config, tricks[name].on)
+        prefix = "_".join(sorted(training_tricks)) or "baseline"
+        runs = yield from bench.trained(one_run_per_seed(config, self.knobs.seeds, f"{prefix}-"))
+
+        # Evaluate each run with the tricks that change only how the model is used.
+        scores = []
+        for name, run in runs.items():
+            evaluated_config = run.config
+            for trick in inference_tricks:
+                evaluated_config = changed(evaluated_config, tricks[trick].on)
+            label = "--".join([name, *sorted(inference_tricks)])
+            values = yield from bench.kept(label, self._evaluate(run, evaluated_config), Scores)
+            scores.append(values)
+        return dict(summarise({}, *scores).scores)
+
+    def _evaluate(self, run: Run, config: RunConfig) -> Generator[Record, None, dict[str, float]]:
         from lab.runs.evaluate import Evaluator, open_trained
 
         evaluator = Evaluator(open_trained(run, config=config))
@@ -199,24 +230,34 @@ class Tricks(Protocol):
         return evaluation.values
 
 
-def _seen(config: RunConfig, before: int, size: int) -> dict[str, int]:
-    """What makes crops of that size; sizes that are set for testing or for the encoder grow along."""
-    changes = {"augmentation.size": size}
+def _gains(after: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the gain of each column, paired by seed."""
+    return {f"{column} gain": paired(estimate, before[column]) for column, estimate in after.items()}
+
+
+def _crop_settings(config: RunConfig, before: int, size: int) -> dict[str, int]:
+    """Return the settings of crops of that size; sizes that are set for testing or for the encoder scale with it."""
+    settings = {"augmentation.size": size}
     for name in ("size", "resize"):
-        if value := config.testing.values[name]:
-            changes[f"testing.{name}"] = round(value * size / before)
-    return changes | ({"encoder.image_size": size} if "image_size" in config.encoder.values else {})
+        value = config.testing.values[name]
+        if value:
+            settings[f"testing.{name}"] = round(value * size / before)
+    if "image_size" in config.encoder.values:
+        settings["encoder.image_size"] = size
+    return settings
 
 
-def _crop(config: RunConfig) -> int:
-    """The baseline's crop in pixels: as configured, else what the encoder was made for."""
+def _crop_size(config: RunConfig) -> int:
+    """Return the baseline's crop in pixels: the configured size, or the input size of the encoder."""
     import importlib
 
     size = config.augmentation.knobs.size or config.encoder.values.get("image_size")
-    size = size or getattr(importlib.import_module("lab.encoders").get(config.encoder.name), "input_size", None)
+    if not size:
+        encoder = importlib.import_module("lab.encoders").get(config.encoder.name)
+        size = getattr(encoder, "input_size", None)
     if size is None:
         raise ValueError(
-            f"tricks: what {config.encoder.name} was made for is known only once it is built; give the baseline's crop "
-            "with --augmentation.size."
+            f"tricks: {config.encoder.name} tells its input size only once it is built; give the baseline's crop with "
+            "--augmentation.size."
         )
     return size

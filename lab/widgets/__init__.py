@@ -1,4 +1,4 @@
-"""The notebook's side of the lab: live figures, tables, predictions, and checked exercises."""
+"""Notebook widgets: live figures, tables, predictions, and checked exercises."""
 
 from lab.widgets._check import Verdict, built, check
 from lab.widgets._live import Live, show

@@ -1,4 +1,4 @@
-"""One control for one declared knob: the notebook's side of `lab.core.knobs`."""
+"""Notebook controls for declared knobs, one control per knob of `lab.core.knobs`."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,11 @@ WIDE = {"width": "auto", "min_width": "300px"}
 
 @dataclass(frozen=True)
 class Control:
-    """What is shown, what is watched for changes of `value`, and how the knob's value is read and written."""
+    """A control of a knob.
+
+    box: the widget to show. watched: the widgets whose `value` changes when the user moves the control.
+    read, write: functions that get and set the value of the knob.
+    """
 
     box: widgets.Widget
     watched: tuple[widgets.Widget, ...]
@@ -25,23 +29,24 @@ class Control:
 
 
 def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> Control:
-    """The control of a knob.
+    """Make the control of a knob.
 
     Args:
-        knob: as declared.
-        value: where it starts.
-        live: report while a slider moves, not only when it is let go.
-        plays: give an integer a play button.
+        value: initial value.
+        live: whether a slider reports while it moves, and not only when it is released.
+        plays: whether an integer gets a play button.
     """
     if knob.optional:
         return _optional(knob, value, live)
     field = _field(knob, value, live)
 
     def read() -> Any:
-        return tuple(field.value) if knob.many else tidy(knob, field.value)
+        if knob.many:
+            return tuple(field.value)
+        return tidy(knob, field.value)
 
     def write(new: Any) -> None:
-        _put(field, knob, list(new) if knob.many else new)
+        _set_value(field, knob, list(new) if knob.many else new)
 
     box = field
     if knob.many:  # such a field draws no description of its own
@@ -56,35 +61,58 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
 
 
 def tooltip(knob: Knob) -> str:
-    """Help, legal range and source in one line."""
-    unit = f" {knob.unit}" if knob.unit else ""
-    parts = [knob.help, f"{knob.range}{unit}." if knob.kind in (int, float) else "", f"({knob.source})"]
-    return " ".join(p for p in parts[: 3 if knob.source else 2] if p)
+    """Return help, legal range and source in one line."""
+    parts = [knob.help]
+    if knob.kind in (int, float):
+        unit = f" {knob.unit}" if knob.unit else ""
+        parts.append(f"{knob.range}{unit}.")
+    if knob.source:
+        parts.append(f"({knob.source})")
+    return " ".join(part for part in parts if part)
 
 
 def _optional(knob: Knob, value: Any, live: bool) -> Control:
-    """A tick that says whether the knob is set at all, beside the control of its value."""
-    low, high = span(knob)
-    start = (math.sqrt(low * high) if knob.scale == "log" else (low + high) / 2) if knob.kind in (int, float) else ""
-    field = _field(knob, knob.kind(start) if value is None else value, live)
-    field.disabled = value is None
-    tick = widgets.Checkbox(value=value is not None, description="set", indent=False, layout={"width": "60px"})
+    """Make the control of a knob that may be None: the control of its value, and a tick that sets it."""
+    is_set = value is not None
+    field = _field(knob, value if is_set else _middle(knob), live)
+    field.disabled = not is_set
+    tick = widgets.Checkbox(value=is_set, description="set", indent=False, layout={"width": "60px"})
     tick.observe(lambda change: setattr(field, "disabled", not change["new"]), "value")
+
+    def read() -> Any:
+        return tidy(knob, field.value) if tick.value else None
 
     def write(new: Any) -> None:
         tick.value = new is not None
         if new is not None:
-            _put(field, knob, new)
+            _set_value(field, knob, new)
 
-    return Control(
-        widgets.HBox([field, tick]), (field, tick), lambda: tidy(knob, field.value) if tick.value else None, write
-    )
+    return Control(widgets.HBox([field, tick]), (field, tick), read, write)
+
+
+def _middle(knob: Knob) -> Any:
+    """Return the middle of a knob's range on its scale; "" for words."""
+    if knob.kind not in (int, float):
+        return knob.kind("")
+    low, high = span(knob)
+    if knob.scale == "log":
+        return knob.kind(math.sqrt(low * high))
+    return knob.kind((low + high) / 2)
 
 
 def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
-    words = labels.label(knob) if len(knob.unit) <= 8 else labels.name_in_words(knob)  # there is little room
-    common: dict[str, Any] = {"description": words, "style": STYLE, "layout": WIDE, "tooltip": tooltip(knob)}
-    common["description_allow_html"] = False
+    """Make the widget that shows a value of the knob."""
+    if len(knob.unit) <= 8:
+        description = labels.label(knob)
+    else:  # a long unit does not fit beside the name
+        description = labels.name_in_words(knob)
+    common: dict[str, Any] = {
+        "description": description,
+        "style": STYLE,
+        "layout": WIDE,
+        "tooltip": tooltip(knob),
+        "description_allow_html": False,
+    }
     if knob.choices:
         return widgets.Dropdown(options=knob.choices, value=value, **common)
     if knob.kind is bool:
@@ -95,8 +123,9 @@ def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
         return widgets.Text(value=value, continuous_update=False, **common)
     low, high = span(knob)
     if knob.many:
-        chips = widgets.IntsInput if knob.kind is int else widgets.FloatsInput
-        return chips(value=list(value), min=low, max=high, format="d" if knob.kind is int else ".3g", **common)
+        if knob.kind is int:
+            return widgets.IntsInput(value=list(value), min=low, max=high, format="d", **common)
+        return widgets.FloatsInput(value=list(value), min=low, max=high, format=".3g", **common)
     common["continuous_update"] = live
     if knob.scale == "log":
         return widgets.SelectionSlider(options=_labelled(log_steps(knob, value)), value=value, **common)
@@ -110,13 +139,14 @@ def _labelled(stops: list[float]) -> list[tuple[str, float]]:
     return [(f"{stop:g}", stop) for stop in stops]
 
 
-def _put(field: widgets.Widget, knob: Knob, value: Any) -> None:
-    """Set a control; a slider gets another stop where the value lies between two."""
+def _set_value(field: widgets.Widget, knob: Knob, value: Any) -> None:
+    """Set the value of a widget; a slider gets another stop if the value is between two stops."""
     if isinstance(field, widgets.SelectionSlider):
         stops = [stop for _, stop in field.options]
         if value not in stops:
             field.options = _labelled(sorted([*stops, value]))
     elif isinstance(field, widgets.IntSlider | widgets.FloatSlider):
         _, high, step = linear_steps(knob, value)
-        field.max, field.step = max(field.max, high), step
+        field.max = max(field.max, high)
+        field.step = step
     field.value = value

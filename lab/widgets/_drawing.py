@@ -1,4 +1,4 @@
-"""A plotly figure in the notebook: numbered letters to the browser, of which the newest always gets there."""
+"""A plotly figure in the notebook: numbered messages to the browser, of which the newest always arrives."""
 
 import gzip
 import json
@@ -16,87 +16,93 @@ from lab.figures import Figure, PlotlyFigure, live_page
 HERE = Path(__file__).parent
 
 
-class Library(anywidget.AnyWidget):
-    """Brings plotly.js of the installed package to the page: once a kernel, with no request to any other host."""
+class PlotlyLibrary(anywidget.AnyWidget):
+    """Sends plotly.js of the installed package to the page once per kernel, without a request to any other host."""
 
     _esm = "export default {}"
     packed = traitlets.Bytes().tag(sync=True)
 
 
-_library: list[Library] = []
+_libraries: list[PlotlyLibrary] = []
 
 
-def library() -> Library:
-    """The one `Library` of this kernel; another if somebody has closed it."""
-    if not _library or _library[0].comm is None:
+def plotly_library() -> PlotlyLibrary:
+    """Return the `PlotlyLibrary` of this kernel; make a new one if it was closed."""
+    if not _libraries or _libraries[0].comm is None:
         from plotly.offline import get_plotlyjs
 
-        _library[:] = [Library(packed=gzip.compress(get_plotlyjs().encode(), 6, mtime=0))]
-    return _library[0]
+        packed = gzip.compress(get_plotlyjs().encode(), 6, mtime=0)
+        _libraries[:] = [PlotlyLibrary(packed=packed)]
+    return _libraries[0]
 
 
 class Drawing(anywidget.AnyWidget):
-    """A figure, a button that resets it and one that copies its line of Python.
+    """A figure, a button that resets it and a button that copies its line of Python.
 
-    The browser draws one letter at a time and says when it has. Until then the kernel keeps the next to itself and a
-    newer one replaces it: a hand that moves faster than the browser draws skips pictures, never the last. A browser
-    that may have missed a letter says which it shows, and gets the newest.
+    The browser draws one message at a time and reports when it is done. Until then the kernel holds the next message
+    back, and a newer one replaces it: if a slider moves faster than the browser draws, pictures are skipped, but never
+    the last. A browser that may have missed a message reports which one it shows, and gets the newest.
 
-    post: the mailbox; its value is the newest letter sent, {"number", "figure", "code"}.
-    inks: what becomes of each colour in JupyterLab's dark theme.
+    post: the mailbox; its value is the newest message sent, {"number", "figure", "code"}.
+    inks: the colour that replaces each colour in JupyterLab's dark theme.
     """
 
     _esm = HERE / "drawing.js"
     _css = HERE / "drag.css"
     post = traitlets.Instance(ipywidgets.Label).tag(sync=True, **ipywidgets.widget_serialization)
-    library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
+    library = traitlets.Instance(PlotlyLibrary).tag(sync=True, **ipywidgets.widget_serialization)
     inks = traitlets.Dict().tag(sync=True)
 
     def __init__(self, figure: PlotlyFigure, code: str, reset: Callable[[], None], clicked: Callable[[Any, Any], None]):
-        self._newest, self._number = (figure, code), 1
-        self._sent, self._drawn = 1, 0
+        self._newest = (figure, code)
+        self._number = 1
+        self._sent = 1
+        self._drawn = 0
         self._watched = False
-        self._do_reset, self._do_click = reset, clicked
-        super().__init__(post=ipywidgets.Label(value=self._letter()), library=library(), inks=style.IN_THE_DARK)
-        self.on_msg(self._heard)
+        self._do_reset = reset
+        self._do_click = clicked
+        message = ipywidgets.Label(value=self._message())
+        super().__init__(post=message, library=plotly_library(), inks=style.IN_THE_DARK)
+        self.on_msg(self._receive)
 
     def redraw(self, figure: PlotlyFigure, code: str) -> None:
-        """Show another figure: now, or once the browser has drawn the one before."""
+        """Show another figure: now, or when the browser has drawn the previous one."""
         self._newest = figure, code
         self._number += 1
         if not self._watched or self._drawn >= self._sent:
             self._post_newest()
 
-    def _letter(self) -> str:
+    def _message(self) -> str:
         figure, code = self._newest
         return f'{{"number": {self._number}, "code": {json.dumps(code)}, "figure": {figure.to_json(validate=False)}}}'
 
     def _post_newest(self) -> None:
         self._sent = self._number
-        self.post.value = self._letter()
+        self.post.value = self._message()
 
-    def _heard(self, _: Any, content: dict[str, Any], __: Any) -> None:
-        """What the browser says: it has drawn a letter, shows one, or somebody pressed or clicked."""
+    def _receive(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        """Handle a report of the browser: a message was drawn or is shown, or the user pressed reset or clicked."""
         if "reset" in content:
             self._do_reset()
         elif "clicked" in content:
             self._do_click(*content["clicked"])
         else:
-            self._watched, self._drawn = True, content.get("drawn", self._drawn)
+            self._watched = True
+            self._drawn = content.get("drawn", self._drawn)
             if self._sent < self._number:
                 self._post_newest()
             elif content.get("shown", self._sent) != self._sent:
-                self.post.send_state("value")  # it was sent before, and lost
+                self.post.send_state("value")  # the message was sent before, and lost
             if "shown" in content:
                 self.post.send({"newest": self._number})
 
 
 class Computed(anywidget.AnyWidget):
-    """A figure that the page computes by itself, with its controls; the kernel only hears where its knobs are.
+    """A figure that the page computes without the kernel, with its controls; the kernel receives the knobs' values.
 
-    form: what the page computes from, packed.
-    knobs: where the hand left them, or `move`.
-    post: the mailbox; its value is the newest move from here, {"number", "knobs", "picture", "asked"}.
+    form: packed data that the page computes from.
+    knobs: values of the knobs, set by the user or by `move`.
+    post: the mailbox; its value is the newest move of the kernel, {"number", "knobs", "picture", "asked"}.
     """
 
     _esm = HERE / "in_notebook.js"
@@ -104,17 +110,22 @@ class Computed(anywidget.AnyWidget):
     form = traitlets.Unicode().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)
     post = traitlets.Instance(ipywidgets.Label).tag(sync=True, **ipywidgets.widget_serialization)
-    library = traitlets.Instance(Library).tag(sync=True, **ipywidgets.widget_serialization)
+    library = traitlets.Instance(PlotlyLibrary).tag(sync=True, **ipywidgets.widget_serialization)
 
     def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None]):
         self._number = 0
-        super().__init__(form=live_page.form(figure).decode(), post=ipywidgets.Label(), library=library())
+        form = live_page.form(figure).decode()
+        super().__init__(form=form, post=ipywidgets.Label(), library=plotly_library())
         self.move(figure)
         self.observe(lambda change: moved(change["new"]), "knobs")
 
     def move(self, figure: Figure, asked: bool = False) -> None:
-        """Show the figure with these knobs; asked: they are the page's, which wants the picture alone."""
+        """Show the figure with these knobs.
+
+        Args:
+            asked: whether the page set these knobs itself and needs only the picture.
+        """
         self._number += 1
         self.knobs = dict(figure.knobs)
-        letter = {"number": self._number, "knobs": self.knobs, "picture": live_page.beyond(figure), "asked": asked}
-        self.post.value = json.dumps(letter)
+        message = {"number": self._number, "knobs": self.knobs, "picture": live_page.beyond(figure), "asked": asked}
+        self.post.value = json.dumps(message)

@@ -1,7 +1,7 @@
-"""A figure with its controls, in a notebook; in words, or with LAB_STILLS=1 as a picture, where no kernel runs.
+"""A figure with its controls in a notebook; without a kernel it is text, or with LAB_STILLS=1 a picture.
 
-A picture takes a browser of its own, a gigabyte of memory and seconds, and whoever runs the notebook does not see it:
-so only `scripts/render_notebooks.py` asks for it.
+A picture needs a browser, a gigabyte of memory and some seconds, and a person who runs the notebook does not see it.
+So only `scripts/render_notebooks.py` requests pictures.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 
 class Live:
-    """A figure whose knobs move. Displays itself; `set` moves the knobs from code.
+    """A figure with controls. It displays itself; `set` moves the knobs from code.
 
-    figure: the entry of `lab.figures` with the knobs of the moment.
+    figure: the entry of `lab.figures` with the current knobs.
     """
 
     def __init__(self, figure: Figure, runs: Sequence | None = None):
-        self.figure, self._runs = figure, runs
+        self.figure = figure
+        self._runs = runs
         self._start = figure.knobs
         self._widget = None
         self._training: FigureTraining | None = None
@@ -43,40 +44,45 @@ class Live:
 
     @property
     def _drawn(self) -> go.Figure:
-        """The picture of the moment; waits for a training."""
-        if self._picture is None and self._training is not None:
-            self._picture = self._training.figure()
-        elif self._picture is None:  # the page has moved on by itself
-            self._picture = self.figure.figure(self._runs)
-        assert self._picture is not None
-        return self._picture
+        """The current picture; waits for a training to end."""
+        if self._picture is not None:
+            return self._picture
+        if self._training is not None:
+            picture = self._training.figure()
+        else:  # the page has moved the knobs without the kernel
+            picture = self.figure.figure(self._runs)
+        self._picture = picture
+        return picture
 
     def _begin(self, figure: Figure) -> None:
-        """Draw now, or begin to train where somebody can watch it."""
+        """Draw now; in a notebook, start a figure's training in the background instead."""
         from lab.figures import background
 
-        if _in_a_notebook() and background.can_train(figure):
-            former, self._training = self._training, None  # so that its end is not told any more
-            if former is not None:
-                former.stop()
-            self._picture = None
+        if not (_in_a_notebook() and background.can_train(figure)):
+            self._picture = figure.figure(self._runs)
+            self._training = None
             self.figure = figure
-            self._training = background.FigureTraining(figure, self._news)
-            self._news(self._training)  # what came before it had its place here
-        else:
-            self._picture, self._training = figure.figure(self._runs), None
-            self.figure = figure
+            return
+
+        former = self._training
+        self._training = None  # so that `_on_progress` ignores the end of the former training
+        if former is not None:
+            former.stop()
+        self._picture = None
+        self.figure = figure
+        self._training = background.FigureTraining(figure, self._on_progress)
+        self._on_progress(self._training)  # its first reports came before it was stored here
 
     @property
     def alt(self) -> str:
-        """What the figure shows, in words."""
+        """The figure in words."""
         return self._drawn.layout.meta["alt"]
 
     def set(self, **knobs: Any) -> None:
-        """Move knobs; the others stay.
+        """Set some knobs; the others keep their values.
 
         Raises:
-            ValueError: an unknown knob, a value out of range, or knobs that do not go together.
+            ValueError: a knob is unknown, a value is out of range, or knobs do not fit together.
         """
         values = {**dict(self.figure.knobs), **knobs}
         self._redraw(type(self.figure)(**values))
@@ -86,11 +92,11 @@ class Live:
             self._panel.write(dict(self.figure.knobs))
 
     def reset(self) -> None:
-        """Back to where the knobs started."""
+        """Set all knobs to their initial values."""
         self.set(**dict(self._start))
 
     def png(self, width: int = 900) -> bytes:
-        """The figure of the moment as a static picture.
+        """Return the current figure as a static picture.
 
         Raises:
             ValueError: there is no browser to draw with.
@@ -100,11 +106,11 @@ class Live:
         return picture(self._drawn, "png", width)
 
     def widget(self) -> widgets.VBox:
-        """Controls, figure and words as one ipywidget."""
+        """Return controls, figure and text as one ipywidget."""
         if self._widget is None:
             self._widget = self._build()
             if self._training is not None:
-                self._news(self._training)
+                self._on_progress(self._training)
         return self._widget
 
     def _build(self) -> widgets.VBox:
@@ -116,32 +122,43 @@ class Live:
         kind = type(self.figure)
         question = widgets.HTML(f"<b>{escape(kind.question)}</b>")
         if self._in_page:
-            self._computed = Computed(self.figure, self._left)
+            self._computed = Computed(self.figure, self._moved_in_page)
             return widgets.VBox([question, self._computed])
-        first = _blank(kind.title, "in training") if self._picture is None else self._picture
-        self._drawing = Drawing(
-            first, self.figure.code(), self.reset, lambda x, y: self.set(**self.figure.clicked(x, y))
-        )
+
+        if self._picture is None:
+            first = _blank(kind.title, "in training")
+        else:
+            first = self._picture
+        self._drawing = Drawing(first, self.figure.code(), self.reset, self._clicked)
         self._panel = Panel(self.figure, self._moved, self._runs)
         self._words = widgets.HTML()
         bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
         button = widgets.Button(description="Stop", tooltip="End this training", layout={"width": "8em"})
         button.on_click(self._pressed)
         self._progress = widgets.HBox([bar, button], layout={"display": "none"})
-        built = widgets.VBox([question, *self._panel.boxes, self._progress, self._drawing, self._words])
         if self._training is None:
             self._describe()
-        return built
+        return widgets.VBox([question, *self._panel.boxes, self._progress, self._drawing, self._words])
 
-    def _news(self, training: FigureTraining) -> None:
-        """A training has moved on; called from its thread."""
+    def _clicked(self, x: Any, y: Any) -> None:
+        """Handle a click on a mark of the figure."""
+        self.set(**self.figure.clicked(x, y))
+
+    def _on_progress(self, training: FigureTraining) -> None:
+        """Show the progress of a training; the training's thread calls it."""
         if self._widget is None or training is not self._training:
             return
         bar, button = self._progress.children
-        bar.value, button.description = training.progress, "Train again" if training.over else "Stop"
-        self._progress.layout.display = "none" if training.over and not training.refused else ""
-        if not training.over:
-            self._say("Waiting for the trainings of other figures ..." if training.waiting else "Training ...")
+        bar.value = training.progress
+        button.description = "Train again" if training.over else "Stop"
+        if training.over and not training.refused:
+            self._progress.layout.display = "none"
+        else:
+            self._progress.layout.display = ""
+        if training.waiting and not training.over:
+            self._say("Waiting for the trainings of other figures ...")
+        elif not training.over:
+            self._say("Training ...")
         elif training.refused:
             self._drawing.redraw(_blank(type(self.figure).title, "no picture"), self.figure.code())
             self._say(f"<span style='color:{VERMILLION}'>{escape(training.refused)}</span>")
@@ -150,7 +167,7 @@ class Live:
             self._describe()
 
     def _pressed(self, _: widgets.Button) -> None:
-        """The button beside the bar ends a training, or begins it anew."""
+        """Handle the button beside the bar: end the training, or start it again."""
         assert self._training is not None
         if self._training.over:
             self._begin(self.figure)
@@ -158,7 +175,7 @@ class Live:
             self._training.stop()
 
     def _moved(self, values: dict[str, Any]) -> None:
-        """A control moved."""
+        """Handle a control that moved."""
         if type(self.figure).tier not in ("instant", "static"):
             self._say("Computing ...")
         try:
@@ -166,11 +183,12 @@ class Live:
         except ValueError as error:
             self._say(f"<span style='color:{VERMILLION}'>✗ {escape(str(error))}</span>")
 
-    def _left(self, knobs: dict[str, Any]) -> None:
-        """The page has moved knobs, and drawn them where it can."""
+    def _moved_in_page(self, knobs: dict[str, Any]) -> None:
+        """Handle knobs that the page moved itself; it has drawn the figure already, if it can compute it."""
         figure = type(self.figure)(**knobs)
         if figure.knobs != self.figure.knobs:
-            self.figure, self._picture = figure, None
+            self.figure = figure
+            self._picture = None
             if not live_page.computes_in_page(figure):
                 self._computed.move(figure, asked=True)
 
@@ -194,18 +212,23 @@ class Live:
 
     def __repr__(self) -> str:
         title = type(self.figure).title
-        waiting = self._training is not None and (self._training.refused or not self._training.over)
-        return f"{title}{'' if title[-1] in '.?!' else '.'} {'In training.' if waiting else self.alt}"
+        if title[-1] not in ".?!":
+            title += "."
+        if self._training is not None and (self._training.refused or not self._training.over):
+            return f"{title} In training."
+        return f"{title} {self.alt}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         bundle = {**self.widget()._repr_mimebundle_(), "text/plain": repr(self)}
         if os.environ.get("LAB_STILLS"):
-            return {**bundle, "image/png": base64.b64encode(self.png()).decode()}
-        return {**bundle, "text/html": f"<p>{escape(repr(self))}</p>"}
+            bundle["image/png"] = base64.b64encode(self.png()).decode()
+        else:
+            bundle["text/html"] = f"<p>{escape(repr(self))}</p>"
+        return bundle
 
 
 def _in_a_notebook() -> bool:
-    """Whether a kernel runs this, so that a bar can be watched; not where stills are made, which wait anyway."""
+    """Whether a notebook's kernel runs this and can show progress. False when stills are rendered: they wait anyway."""
     if os.environ.get("LAB_STILLS") or "IPython" not in sys.modules:
         return False
     from IPython import get_ipython
@@ -214,25 +237,25 @@ def _in_a_notebook() -> bool:
 
 
 def _blank(title: str, state: str) -> go.Figure:
-    """What stands in a figure's place while there is none: no axes, for nothing has been measured."""
-    drawn = style.canvas(title, state, height=160)
-    drawn.update_xaxes(visible=False)
-    drawn.update_yaxes(visible=False)
-    drawn.layout.meta = {"alt": f"{state.capitalize()}."}
-    return drawn
+    """Return the placeholder of a figure that is not computed yet; it has no axes, since there are no data."""
+    placeholder = style.canvas(title, state, height=160)
+    placeholder.update_xaxes(visible=False)
+    placeholder.update_yaxes(visible=False)
+    placeholder.layout.meta = {"alt": f"{state.capitalize()}."}
+    return placeholder
 
 
 def show(figure: str | Figure, runs: Sequence | None = None, **knobs: Any) -> Live | widgets.HTML:
-    """A live figure for the notebook: controls made from its declared knobs, reset, and copy as code.
+    """Return a live figure for the notebook, with controls for its knobs, a reset button and its line of code.
 
     Args:
         figure: a name of `lab.figures.names()`, a figure made with `lab.figures.create`, or `"playground"`, whose
-            knobs are what `lab.playground.page` takes as `start`.
+            knobs are those that `lab.playground.page` takes as `start`.
         runs: finished runs, as `lab.runs.list()` returns them, for a figure that shows runs.
-        knobs: where the knobs start.
+        knobs: initial values of the knobs.
 
     Raises:
-        ValueError: unknown figure or knob, a value out of range, or no runs for a figure that shows them.
+        ValueError: a figure or knob is unknown, a value is out of range, or a figure that shows runs gets none.
     """
     if figure == "playground":
         import ipywidgets as widgets

@@ -1,4 +1,4 @@
-"""All controls of one figure, arranged; reports the values of every knob when one moves."""
+"""The panel of all controls of a figure; it reports the values of all knobs when one of them moves."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,12 +19,14 @@ HERE = Path(__file__).parent
 class Panel:
     """The controls of a figure.
 
-    boxes: what to show, top to bottom.
+    boxes: the widgets to show, from top to bottom.
     """
 
     def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None], runs: Sequence | None = None):
-        kind, values = type(figure), dict(figure.knobs)
-        self._moved, self._quiet = moved, False
+        kind = type(figure)
+        values = dict(figure.knobs)
+        self._moved = moved
+        self._quiet = False
         self._grips = None
         if kind.drag:
             self._grips = PointGrips(figure)
@@ -33,23 +35,30 @@ class Panel:
         self._controls: dict[str, Control] = {}
         grids = []
         for knobs in figure.controls(runs):
-            made = {one.name: control(one, values[one.name], live, plays=one.name == kind.plays) for one in knobs}
+            boxes = []
+            for knob in knobs:
+                self._controls[knob.name] = control(knob, values[knob.name], live, plays=knob.name == kind.plays)
+                boxes.append(self._controls[knob.name].box)
             layout = {"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"}
-            grids.append(widgets.GridBox([one.box for one in made.values()], layout=layout))
-            self._controls |= made
-        for one in self._controls.values():
-            for field in one.watched:
+            grids.append(widgets.GridBox(boxes, layout=layout))
+        for knob_control in self._controls.values():
+            for field in knob_control.watched:
                 field.observe(self._changed, "value")
+
         grid, folded = grids
         self._folded = widgets.Accordion([folded], titles=("More settings",))
-        self.boxes = [grid] if self._grips is None else self._grips.beside(grid)
-        self.boxes += [self._folded] * bool(folded.children)
+        if self._grips is None:
+            self.boxes = [grid]
+        else:
+            self.boxes = self._grips.beside(grid)
+        if folded.children:
+            self.boxes.append(self._folded)
         self.hide(figure.idle(runs))
 
     def hide(self, idle: Collection[str]) -> None:
-        """Show the controls of all knobs but these."""
-        for name, one in self._controls.items():
-            one.box.layout.display = "none" if name in idle else None
+        """Hide the controls of these knobs, and show all others."""
+        for name, knob_control in self._controls.items():
+            knob_control.box.layout.display = "none" if name in idle else None
         shown = [box for box in self._folded.children[0].children if box.layout.display is None]
         self._folded.layout.display = None if shown else "none"
 
@@ -60,15 +69,17 @@ class Panel:
             self._moved(values)
 
     def read(self) -> dict[str, Any]:
-        """The value of every knob."""
-        values = {name: one.read() for name, one in self._controls.items()}
-        return {**values, **self._grips.read(values)} if self._grips else values
+        """Return the values of all knobs."""
+        values = {name: knob_control.read() for name, knob_control in self._controls.items()}
+        if self._grips:
+            values |= self._grips.read(values)
+        return values
 
     def write(self, values: dict[str, Any]) -> None:
-        """Move every control without reporting."""
+        """Set all controls without reporting a change."""
         with self._silence():
-            for name, one in self._controls.items():
-                one.write(values[name])
+            for name, knob_control in self._controls.items():
+                knob_control.write(values[name])
             if self._grips:
                 self._grips.write(values)
 
@@ -82,11 +93,11 @@ class Panel:
 
 
 class Dots(anywidget.AnyWidget):
-    """Points of some classes in the plane, dragged by mouse or by keys.
+    """Points in the plane that the user drags by mouse or keyboard.
 
     x, y: coordinates.
-    classes: one letter a point.
-    fixed: points move but their number and classes stay.
+    classes: one letter per point.
+    fixed: whether only the places change, and not the number and classes of the points.
     """
 
     _esm = HERE / "points.js"
@@ -98,11 +109,14 @@ class Dots(anywidget.AnyWidget):
 
 
 class PointGrips:
-    """Dragged points, as knobs. The knobs stay empty, and the points follow the figure's own, until one is dragged; a
-    knob that moves the figure's own points takes the dragged ones back."""
+    """Dragged points as values of knobs.
+
+    Until the user drags a point, these knobs are empty and the points are those of the figure. If another knob changes
+    the figure's points, dragged points are discarded.
+    """
 
     def __init__(self, figure: Figure):
-        self._kind: Any = type(figure)  # one with `points`
+        self._kind: Any = type(figure)  # a class with the method `points`
         self._start: tuple = ()
         self._names = self._kind.drag
         self.widget = Dots(fixed=len(self._names) == 2)
@@ -119,20 +133,28 @@ class PointGrips:
         if start != self._start:
             self._start = start
             self._put(start)
-        now = tuple(self.widget.x), tuple(self.widget.y), self.widget.classes
-        places = ((), (), "") if now == self._start else now
+        places: tuple = tuple(self.widget.x), tuple(self.widget.y), self.widget.classes
+        if places == self._start:  # nothing was dragged
+            places = ((), (), "")
         return dict(zip(self._names, places, strict=False))
 
     def write(self, values: dict[str, Any]) -> None:
         others = {name: value for name, value in values.items() if name not in self._names}
         self._start = self._places(others)
-        places = tuple(values[name] for name in self._names)
-        self._put(self._places(values) if any(places) else self._start)
+        if any(values[name] for name in self._names):
+            self._put(self._places(values))
+        else:
+            self._put(self._start)
 
     def _places(self, values: dict[str, Any]) -> tuple:
+        """Return x, y and classes of the figure's points with these knobs."""
         points, labels = self._kind(**values).points()
-        return tuple(points[:, 0].round(4).tolist()), tuple(points[:, 1].round(4).tolist()), "".join(letters(labels))
+        x = tuple(points[:, 0].round(4).tolist())
+        y = tuple(points[:, 1].round(4).tolist())
+        return x, y, "".join(letters(labels))
 
     def _put(self, places: tuple) -> None:
         with self.widget.hold_trait_notifications():
-            self.widget.x, self.widget.y, self.widget.classes = list(places[0]), list(places[1]), places[2]
+            self.widget.x = list(places[0])
+            self.widget.y = list(places[1])
+            self.widget.classes = places[2]

@@ -1,4 +1,4 @@
-"""Predict, lock, reveal: whoever commits to a guess first remembers the answer better."""
+"""Questions to predict, lock and reveal: readers who commit to a guess remember the answer better."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ if TYPE_CHECKING:
 
 
 class Prediction:
-    """A question with a number for an answer. The answer is computed only once a prediction has been locked.
+    """A question whose answer is a number. The answer is computed only after a prediction is locked.
 
-    question: what is asked.
     answer: the number, or a function that computes it.
-    within: how far off a prediction may be and still count as right, in the answer's own unit.
-    unit: of the answer.
-    hints: shown one after the other on demand.
+    within: largest error of a right prediction, in the unit of the answer.
+    unit: unit of the answer.
+    hints: sentences that the reader can show one after the other.
     """
 
     def __init__(
@@ -33,16 +32,19 @@ class Prediction:
     ):
         if within < 0:
             raise ValueError(f"within must not be negative, got {within!r}.")
-        self.question, self.within, self.unit, self.hints = question, within, unit, hints
+        self.question = question
+        self.within = within
+        self.unit = unit
+        self.hints = hints
         self._answer = answer
         self.predicted: float | None = None
         self._widget = None
 
     def lock(self, predicted: float) -> str:
-        """Commit to a prediction, once; returns the answer in words.
+        """Lock a prediction, which is possible once; return the answer in words.
 
         Raises:
-            ValueError: a prediction has been locked before, or this is none.
+            ValueError: a prediction was locked before, or this is not a number.
         """
         if self.predicted is not None:
             raise ValueError(f"Your prediction {self.predicted:g} is locked; run the cell again to start over.")
@@ -51,22 +53,24 @@ class Prediction:
 
     @property
     def answer(self) -> float:
-        """The number asked for."""
-        return float(self._answer()) if callable(self._answer) else float(self._answer)
+        """The answer to the question."""
+        if callable(self._answer):
+            return float(self._answer())
+        return float(self._answer)
 
     @property
     def right(self) -> bool:
-        """Whether the locked prediction is near enough."""
+        """Whether the locked prediction is close enough to the answer."""
         return self.predicted is not None and abs(self.predicted - self.answer) <= self.within
 
     def verdict(self) -> str:
-        """Prediction and answer in words."""
+        """Return the prediction and the answer in words."""
         unit = f" {self.unit}" if self.unit else ""
         sign = RIGHT if self.right else WRONG
         return f"{sign} You said {self.predicted:g}{unit}; it is {self.answer:.4g}{unit}."
 
     def widget(self) -> widgets.VBox:
-        """The question with its field, its lock and its hints."""
+        """Return the question with its input field, its lock button and its hints."""
         import ipywidgets as widgets
 
         if self._widget is not None:
@@ -75,17 +79,19 @@ class Prediction:
         lock = widgets.Button(description="Lock and reveal", icon="lock", button_style="primary")
         hint = widgets.Button(description="Hint", icon="lightbulb-o", disabled=not self.hints)
         verdict = widgets.HTML()
-        guesses: list[str] = []
+        shown_hints: list[str] = []
 
         def on_lock(_: object) -> None:
             field.disabled = lock.disabled = hint.disabled = True
-            words = self.lock(field.value)
-            verdict.value = f"<b style='color:{BLUE if self.right else VERMILLION}'>{escape(words)}</b>"
+            sentence = self.lock(field.value)
+            colour = BLUE if self.right else VERMILLION
+            verdict.value = f"<b style='color:{colour}'>{escape(sentence)}</b>"
 
         def on_hint(_: object) -> None:
-            guesses.append(self.hints[len(guesses)])
-            hint.disabled = len(guesses) == len(self.hints)
-            verdict.value = "".join(f"<div>Hint {i}: {escape(text)}</div>" for i, text in enumerate(guesses, 1))
+            number = len(shown_hints) + 1
+            shown_hints.append(f"<div>Hint {number}: {escape(self.hints[number - 1])}</div>")
+            hint.disabled = number == len(self.hints)
+            verdict.value = "".join(shown_hints)
 
         lock.on_click(on_lock)
         hint.on_click(on_hint)
@@ -95,7 +101,9 @@ class Prediction:
         return self._widget
 
     def __repr__(self) -> str:
-        return f"Predict, then reveal: {self.question}" if self.predicted is None else self.verdict()
+        if self.predicted is None:
+            return f"Predict, then reveal: {self.question}"
+        return self.verdict()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         html = f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"

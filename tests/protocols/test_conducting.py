@@ -14,8 +14,8 @@ from lab.core.estimates import Estimate
 from lab.core.records import Stepped
 from lab.core.results import EmbeddingSet
 from lab.protocols import _selection
-from lab.protocols.few_shot import few
-from lab.protocols.reality_check import concatenated
+from lab.protocols.few_shot import config_with_shots
+from lab.protocols.reality_check import concatenate
 from lab.runs import RunConfig
 from lab.runs.folder import FINISHED
 from lab.sweeps import Bench, Paused
@@ -105,7 +105,7 @@ def test_every_drawn_knob_is_legal_and_moves():
     for loss in lab.protocols.get("reality_check").Knobs().losses:
         kind = lab.losses.get(loss)
         for knob in _selection.searched_knobs(kind.Knobs):
-            values = [_selection.drawn(knob, np.random.default_rng(i)) for i in range(40)]
+            values = [_selection.draw_value(knob, np.random.default_rng(i)) for i in range(40)]
             assert all(knob.check(v) is None for v in values), (loss, knob.name)
             assert np.std(values) > 0, (loss, knob.name)
             if knob.scale == "log":
@@ -166,7 +166,7 @@ def test_nothing_is_trained_for_what_cannot_be_measured(base, tmp_path, name, kn
 
 def test_few_shot_trains_every_size_and_seed(base, tmp_path):
     by_image = base.changed("sampler", {"name": "uniform", "batch_size": 16}).changed("loss", "normalized_softmax")
-    shrunk = few(by_image, by_image.data.create(), shots=2, seed=0)
+    shrunk = config_with_shots(by_image, by_image.data.create(), shots=2, seed=0)
     assert shrunk.sampler.knobs.batch_size == 12, "batches drawn image by image shrink to what there is"
     base = base.changed("sampler.short_classes", "refuse")
     outcome, _ = finish(lab.protocols.create("few_shot", seeds=2).conduct(base, Bench(tmp_path / "b")))
@@ -188,12 +188,12 @@ def test_few_shot_trains_every_size_and_seed(base, tmp_path):
 def test_embeddings_side_by_side_score_the_mean_of_the_cosines():
     random = np.random.default_rng(0)
     parts = [EmbeddingSet(random.normal(size=(5, d)).astype(np.float32), np.arange(5), np.arange(5)) for d in (2, 3)]
-    whole = concatenated(parts)
+    whole = concatenate(parts)
     cosines = [(v := p.vectors / np.linalg.norm(p.vectors, axis=1, keepdims=True)) @ v.T for p in parts]
     np.testing.assert_allclose(whole.vectors @ whole.vectors.T, np.mean(cosines, axis=0), atol=1e-6)
     other = EmbeddingSet(parts[0].vectors, parts[0].labels, parts[0].items + 1)
     with pytest.raises(ValueError, match="same images"):
-        concatenated([parts[0], other])
+        concatenate([parts[0], other])
 
 
 def test_every_loss_gets_the_same_budget_and_folds_never_overlap(base, tmp_path):

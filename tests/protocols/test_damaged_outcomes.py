@@ -11,7 +11,7 @@ import lab.figures
 from lab.core.outcome_file import OutcomeFile, read_outcome
 from lab.core.stored import Scores
 from lab.figures.own_runs.reference_scores import reproduced
-from lab.protocols._outcome import Outcome, joined, measured
+from lab.protocols._outcome import Outcome, merge, summarise
 from lab.protocols.reality_check import FoldsFile
 from lab.sweeps import Bench
 from scripts.soak.damaged_files import as_json, damaged_bytes, damaged_text, trouble
@@ -30,7 +30,7 @@ def no_work():
 
 
 def reproduction() -> Outcome:
-    rows = [measured({"score": "r@1", "published": 0.8}, {"ours": 0.7}, {"ours": 0.8})]
+    rows = [summarise({"score": "r@1", "published": 0.8}, {"ours": 0.7}, {"ours": 0.8})]
     return Outcome("reproduction", "x", "seeds", {"recipe": "rsk_cars196_r50_512"}, tuple(rows), ("a note",))
 
 
@@ -98,9 +98,9 @@ def test_measurements_are_written_once_also_where_nothing_could_be_measured(benc
 
 def test_outcomes_with_other_rows_are_not_joined():
     one = reproduction()
-    other = Outcome(one.protocol, one.source, one.over, one.knobs, (measured({}, {"theirs": 0.1}),))
+    other = Outcome(one.protocol, one.source, one.over, one.knobs, (summarise({}, {"theirs": 0.1}),))
     with pytest.raises(ValueError, match="measured of the seeds differs in rows or columns; move the folder"):
-        joined([one, other], "seeds")
+        merge([one, other], "seeds")
 
 
 def test_a_file_of_another_kind_is_refused_by_the_figure_that_reads_it(tmp_path):

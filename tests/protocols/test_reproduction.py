@@ -8,7 +8,7 @@ import lab.figures
 import lab.papers.recipes
 from lab.__main__ import main
 from lab.core.estimates import Estimate
-from lab.protocols.reproduction import compared
+from lab.protocols.reproduction import compare
 from tests.data.miniatures import WRITERS
 
 SMALL = (
@@ -68,7 +68,7 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
 
 def test_a_number_is_met_as_far_as_it_is_printed():
     def outcome(*ours):
-        return compared({}, 0.807, Estimate.of(ours)).setting["outcome"]
+        return compare({}, 0.807, Estimate.of(ours)).setting["outcome"]
 
     assert outcome(0.8066) == outcome(0.9) == "met" and outcome(0.79) == "missed by 1.7 points"
     assert outcome(0.80, 0.81, 0.805) == "met", "the interval over seeds reaches it"

@@ -141,7 +141,7 @@ class Browser:
         self.say(drawn=letter(live)["number"])
 
     def say(self, **content):
-        self.drawing._heard(None, content, [])
+        self.drawing._receive(None, content, [])
 
 
 def test_a_lost_letter_is_sent_again():

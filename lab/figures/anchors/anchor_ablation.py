@@ -14,7 +14,7 @@ from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigur
 
 
 class AnchorAblation(Figure):
-    """mAP of the eight combinations of the parts of the class-anchor loss, and how far apart their anchors end."""
+    """mAP of the eight combinations of the parts of the class-anchor loss, and the final distance of their anchors."""
 
     title = "Which part of the class-anchor loss does the work?"
     source = "CAM, table 3"
@@ -40,15 +40,23 @@ class AnchorAblation(Figure):
         rows = []
         for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
             parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
-            said = {"m": k.m, "init_scale": k.init_scale if init == "random" else 1.0, "p": k.p if min_norm else 0.0}
-            knobs = tuple((parts | said).items())  # without what this variant does not read: so more is shared
+            settings = {
+                **parts,
+                "m": k.m,
+                # A knob that this variant ignores has a fixed value, so that its trainings can be reused.
+                "init_scale": k.init_scale if init == "random" else 1.0,
+                "p": k.p if min_norm else 0.0,
+            }
+            knobs = tuple(settings.items())
             runs = np.array([once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)])
-            mean, spread = runs.mean(axis=0), deviation(runs, axis=0)
+            mean = runs.mean(axis=0)
+            spread = deviation(runs, axis=0)
             rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
         return {"rows": rows}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        rows, m = numbers["rows"], self.knobs.m
+        rows = numbers["rows"]
+        m = self.knobs.m
         worst = min(rows, key=lambda row: row["mean"])
         others = [row["mean"] for row in rows if row is not worst]
         figure = self.canvas(
@@ -62,18 +70,25 @@ class AnchorAblation(Figure):
             y=("parts of the loss",),
         )
         for index, init in enumerate(("base", "random")):
-            mine = [row for row in rows if row["init"] == init]
-            names = [
-                f"repeller {style.RIGHT if row['repeller'] else style.WRONG}<br>"
-                f"minimum norm {style.RIGHT if row['min_norm'] else style.WRONG}"
-                for row in mine
-            ]
-            name = "anchors start on base vectors" if init == "base" else "anchors start at random"
-            for column, x, bars in (
-                (1, [row["mean"] for row in mine], {"array": [row["deviation"] for row in mine], "thickness": 2}),
-                (2, [row["apart"] for row in mine], None),
-            ):
-                marks(figure, index, name, x, names, size=13, error_x=bars, **panel(column, init))
+            variants = []
+            scores = []
+            deviations = []
+            distances = []
+            for row in rows:
+                if row["init"] == init:
+                    repeller = style.RIGHT if row["repeller"] else style.WRONG
+                    min_norm = style.RIGHT if row["min_norm"] else style.WRONG
+                    variants.append(f"repeller {repeller}<br>minimum norm {min_norm}")
+                    scores.append(row["mean"])
+                    deviations.append(row["deviation"])
+                    distances.append(row["apart"])
+            if init == "base":
+                name = "anchors start on base vectors"
+            else:
+                name = "anchors start at random"
+            bars = {"array": deviations, "thickness": 2}
+            marks(figure, index, name, scores, variants, size=13, error_x=bars, **panel(1, init))
+            marks(figure, index, name, distances, variants, size=13, error_x=None, **panel(2, init))
         figure.add_vline(
             x=2 * m, line=DOTTED, annotation_text="2m: the repeller ends ", annotation_position="top left", **BESIDE
         )
@@ -83,7 +98,8 @@ class AnchorAblation(Figure):
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        best, worst = (of(numbers["rows"], key=lambda row: row["mean"]) for of in (max, min))
+        best = max(numbers["rows"], key=lambda row: row["mean"])
+        worst = min(numbers["rows"], key=lambda row: row["mean"])
         return (
             f"mAP of eight variants of the class-anchor loss: best {best['mean']:.3f} ({_named(best)}), worst "
             f"{worst['mean']:.3f} ({_named(worst)}), where the anchors end {worst['apart']:.2f} apart."
@@ -91,7 +107,7 @@ class AnchorAblation(Figure):
 
 
 def _run(seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[str, Any], ...]) -> tuple[float, float]:
-    """mAP on unseen points after one training, and how far its anchors then are from each other on average."""
+    """Train once; return the mAP on unseen points and the mean distance between the anchors at the end."""
     toy = _toy.hidden_classes(classes, 16, noise=noise, shared=True, seed=seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -102,7 +118,11 @@ def _run(seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[s
 
 
 def _named(row: dict[str, Any]) -> str:
-    """A variant in words."""
+    """Return the name of a variant."""
     start = "base vectors" if row["init"] == "base" else "random start"
-    parts = [name for name, on in (("repeller", row["repeller"]), ("minimum norm", row["min_norm"])) if on]
+    parts = []
+    if row["repeller"]:
+        parts.append("repeller")
+    if row["min_norm"]:
+        parts.append("minimum norm")
     return f"{start}, {' and '.join(parts) or 'neither repeller nor minimum norm'}"

@@ -48,16 +48,25 @@ class AnchorComparison(ToySweep):
         k = self.knobs
         size = {"dim": k.dim, "steps": k.steps, "shots": 16} | {k.axis: int(setting)}
         toy = self.toy(setting, seed)
-        knobs: dict[str, Any] = {} if loss == "contrastive" else {"num_classes": k.classes, "dim": size["dim"]}
+        knobs: dict[str, Any]
+        if loss == "contrastive":
+            knobs = {}
+        else:
+            knobs = {"num_classes": k.classes, "dim": size["dim"]}
         if loss == "class_anchor_margin":
             knobs["init"] = "base" if k.classes <= size["dim"] else "random"
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             made = losses.create(loss, **knobs)
         return _toy.train(
-            made, toy, dim=size["dim"], steps=size["steps"], per_class=min(4, size["shots"]),
-            normalise=loss == "contrastive", seed=seed,
-        ).test[-1]  # fmt: skip
+            made,
+            toy,
+            dim=size["dim"],
+            steps=size["steps"],
+            per_class=min(4, size["shots"]),
+            normalise=loss == "contrastive",
+            seed=seed,
+        ).test[-1]
 
     def score_title(self) -> str:
         return f"mAP on unseen {'images' if self.knobs.data == 'Emoji-7' else 'points'}"

@@ -39,7 +39,7 @@ class AnchorSandbox(Figure):
     anchors_y: tuple[float, ...] = knob("Second coordinates of your own anchors.", default=())
 
     def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Anchors [c 2], embeddings [n 2] and labels [n] before the first step.
+        """Return anchors [c 2], embeddings [n 2] and labels [n] before the first step.
 
         Raises:
             ValueError: own anchors that are not one point a class.
@@ -97,7 +97,10 @@ class AnchorSandbox(Figure):
         forces = {}
         for name, value in parts.items():
             (grad,) = torch.autograd.grad(value, anchors, allow_unused=True, retain_graph=True)
-            forces[name] = np.zeros((k.classes, 2)) if grad is None else -grad.numpy()
+            if grad is None:
+                forces[name] = np.zeros((k.classes, 2))
+            else:
+                forces[name] = -grad.numpy()
         return {
             "anchors": anchors.detach().numpy(),
             "points": points.detach().numpy(),
@@ -108,7 +111,10 @@ class AnchorSandbox(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, anchors, points, labels = self.knobs, numbers["anchors"], numbers["points"], numbers["labels"]
+        k = self.knobs
+        anchors = numbers["anchors"]
+        points = numbers["points"]
+        labels = numbers["labels"]
         figure = self.canvas(
             f"step {k.step}, loss <b>{numbers['loss']:.3f}</b>; discs of radius m around the anchors may not overlap",
             x="embedding, first coordinate",
@@ -119,26 +125,50 @@ class AnchorSandbox(Figure):
             colour = style.COLOURS[c]
             x, y = anchors[c]
             figure.add_shape(
-                type="circle", x0=x - k.m, x1=x + k.m, y0=y - k.m, y1=y + k.m, fillcolor=colour, opacity=0.08,
+                type="circle",
+                x0=x - k.m,
+                x1=x + k.m,
+                y0=y - k.m,
+                y1=y + k.m,
+                fillcolor=colour,
+                opacity=0.08,
                 line={"color": colour},
-            )  # fmt: skip
-            name, (x, y) = f"class {letters([c])[0]}", points[labels == c].T
+            )
+            name = f"class {letters([c])[0]}"
+            (x, y) = points[labels == c].T
             marks(figure, c, name, x, y, size=8, opacity=0.7, legendgroup=str(c))
             figure.add_scatter(
-                x=numbers["path"][:, c, 0], y=numbers["path"][:, c, 1], mode="lines", showlegend=False,
-                line={"color": colour, "width": 1.5, "dash": "dot"}, legendgroup=str(c), hoverinfo="skip",
-            )  # fmt: skip
+                x=numbers["path"][:, c, 0],
+                y=numbers["path"][:, c, 1],
+                mode="lines",
+                showlegend=False,
+                line={"color": colour, "width": 1.5, "dash": "dot"},
+                legendgroup=str(c),
+                hoverinfo="skip",
+            )
         figure.add_scatter(
-            x=anchors[:, 0], y=anchors[:, 1], mode="markers+text", name="anchors", text=letters(range(k.classes)),
-            textposition="top center", textfont={"size": 15},
-            marker={"symbol": "star", "size": 18, "color": [style.COLOURS[c] for c in range(k.classes)],
-                    "line": {"width": 1.5, "color": style.BLACK}},
-        )  # fmt: skip
+            x=anchors[:, 0],
+            y=anchors[:, 1],
+            mode="markers+text",
+            name="anchors",
+            text=letters(range(k.classes)),
+            textposition="top center",
+            textfont={"size": 15},
+            marker={
+                "symbol": "star",
+                "size": 18,
+                "color": [style.COLOURS[c] for c in range(k.classes)],
+                "line": {"width": 1.5, "color": style.BLACK},
+            },
+        )
         self._add_forces(figure, numbers)
         figure.add_scatter(
-            x=[0], y=[0], mode="markers", name="origin",
+            x=[0],
+            y=[0],
+            mode="markers",
+            name="origin",
             marker={"symbol": "cross-thin", "size": 12, "line": {"width": 2}, "color": style.BLACK},
-        )  # fmt: skip
+        )
         return figure.update_yaxes(scaleanchor="x")
 
     def _add_forces(self, figure: PlotlyFigure, numbers: Numbers) -> None:
@@ -148,17 +178,21 @@ class AnchorSandbox(Figure):
             "repeller": (style.VERMILLION, "dash"),
             "min_norm": (style.GREEN, "dot"),
         }
-        k, anchors = self.knobs, numbers["anchors"]
+        k = self.knobs
+        anchors = numbers["anchors"]
         longest = max([np.abs(f).max() for f in numbers["forces"].values()] + [0.01])
         for name, force in numbers["forces"].items():
             colour, dash = styles[name]
             ends = anchors + 1.5 * k.m * force / longest
             line = np.stack([anchors, ends, np.full_like(ends, np.nan)], axis=1).reshape(-1, 2)
             figure.add_scatter(
-                x=line[:, 0], y=line[:, 1], mode="lines+markers", name=f"force of the {name.replace('_', ' ')}",
+                x=line[:, 0],
+                y=line[:, 1],
+                mode="lines+markers",
+                name=f"force of the {name.replace('_', ' ')}",
                 line={"color": colour, "dash": dash, "width": 3},
                 marker={"symbol": "arrow", "angleref": "previous", "size": [0, 14, 0] * k.classes, "color": colour},
-            )  # fmt: skip
+            )
 
     def alt(self, numbers: Numbers) -> str:
         anchors = numbers["anchors"]

@@ -86,45 +86,66 @@ class Embeddings2d(Figure):
         )
         for column, pane in enumerate(panes.values(), 1):
             every = np.concatenate([pane["train"], pane["test"]])
-            middle, half = (every.max(0) + every.min(0)) / 2, 0.56 * np.ptp(every, axis=0).max()
+            middle = (every.max(0) + every.min(0)) / 2
+            half = 0.56 * np.ptp(every, axis=0).max()
             for row, part in enumerate(("train", "test"), 1):
                 self._panel(figure, pane, part, numbers[part], row, column)
                 number = 3 * (row - 1) + column
                 figure.update_xaxes(range=[middle[0] - half, middle[0] + half], row=row, col=column)
                 figure.update_yaxes(
-                    range=[middle[1] - half, middle[1] + half], constrain="domain",
-                    scaleanchor="x" if number == 1 else f"x{number}", row=row, col=column,
-                )  # fmt: skip
+                    range=[middle[1] - half, middle[1] + half],
+                    constrain="domain",
+                    scaleanchor="x" if number == 1 else f"x{number}",
+                    row=row,
+                    col=column,
+                )
         figure.update_xaxes(title_text="first coordinate", row=2)
         figure.update_yaxes(title_text="training · second coordinate", **LEFT)
         figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
         return style.legend_below(figure)
 
     def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
-        """One set under one loss: the points, the letter of each class at its middle, and the anchors."""
-        points, where = pane[part], {"row": row, "col": column}
+        """Draw one set under one loss: the points, the letter of each class at its mean, and the anchors."""
+        points = pane[part]
+        where = {"row": row, "col": column}
         if self.knobs.density:
             figure.add_histogram2dcontour(
-                x=points[:, 0], y=points[:, 1], ncontours=8, showscale=False, hoverinfo="skip",
+                x=points[:, 0],
+                y=points[:, 1],
+                ncontours=8,
+                showscale=False,
+                hoverinfo="skip",
                 colorscale=[[0, "rgba(255,255,255,0)"], [1, "rgba(110,110,110,0.45)"]],
-                contours={"coloring": "fill", "showlines": False}, **where,
-            )  # fmt: skip
+                contours={"coloring": "fill", "showlines": False},
+                **where,
+            )
         for c in np.unique(labels):
             mine = points[labels == c]
             marks(
-                figure, int(c), f"class {letters([c])[0]}", mine[:, 0], mine[:, 1], size=7, legendgroup=str(c),
-                showlegend=column == row == 1, **where,
-            )  # fmt: skip
+                figure,
+                int(c),
+                f"class {letters([c])[0]}",
+                mine[:, 0],
+                mine[:, 1],
+                size=7,
+                legendgroup=str(c),
+                showlegend=column == row == 1,
+                **where,
+            )
             above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
             style.note(
                 figure, f"<b>{letters([c])[0]}</b>", *np.median(mine, axis=0), yshift=above, font={"size": 14}, **where
             )
         if pane["anchors"] is not None:
             figure.add_scatter(
-                x=pane["anchors"][:, 0], y=pane["anchors"][:, 1], mode="markers", name="anchors", showlegend=row == 1,
+                x=pane["anchors"][:, 0],
+                y=pane["anchors"][:, 1],
+                mode="markers",
+                name="anchors",
+                showlegend=row == 1,
                 marker={"symbol": "star", "size": 15, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 **where,
-            )  # fmt: skip
+            )
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())

@@ -33,7 +33,10 @@ class TwoStageAccuracy(Figure):
     )
 
     def numbers(self) -> Numbers:
-        column = 1 if self.knobs.beside == "nearest-anchor accuracy" else 2
+        if self.knobs.beside == "nearest-anchor accuracy":
+            column = 1
+        else:
+            column = 2
         groups = {}
         for name, rows in (("The paper's networks", _published()), ("Trained on emoji", _measured())):
             pairs = 100 * np.array([(row[0], row[column]) for row in rows.values()])
@@ -54,15 +57,21 @@ class TwoStageAccuracy(Figure):
         )
         figure.add_scatter(x=[0, 100], y=[0, 100], mode="lines", name="equal", line=DOTTED, **LEFT)
         for index, (name, group) in enumerate(numbers["groups"].items()):
-            for column, x, y in (
-                (1, group["other"], group["two_stage"]),
-                (2, group["two_stage"] - group["other"], group["names"]),
-            ):
-                told = "%{customdata}<br>%{x:.2f}" + ("<br>%{y:.2f}" if column == 1 else " points")
-                marks(
-                    figure, index, name, x, y, size=11, customdata=group["names"], hovertemplate=told,
-                    **panel(column, name),
-                )  # fmt: skip
+            options = {"size": 11, "customdata": group["names"]}
+            hover = "%{customdata}<br>%{x:.2f}<br>%{y:.2f}"
+            marks(
+                figure,
+                index,
+                name,
+                group["other"],
+                group["two_stage"],
+                hovertemplate=hover,
+                **options,
+                **panel(1, name),
+            )
+            hover = "%{customdata}<br>%{x:.2f} points"
+            difference = group["two_stage"] - group["other"]
+            marks(figure, index, name, difference, group["names"], hovertemplate=hover, **options, **panel(2, name))
         figure.add_vline(x=0, line=DOTTED, **BESIDE)
         figure.update_xaxes(range=[0, 100], **LEFT)
         figure.update_yaxes(range=[0, 100], **LEFT)
@@ -75,26 +84,30 @@ class TwoStageAccuracy(Figure):
 
 
 def _difference(group: Numbers) -> str:
-    """How far the two scores are from each other, in words."""
+    """Say in words how far the two scores are from each other."""
     gaps = np.abs(group["two_stage"] - group["other"])
     return f"{len(gaps)} pairs, at most {gaps.max():.2f} points apart, {gaps.mean():.2f} in the mean"
 
 
 def _published() -> dict[str, tuple[float, float, float]]:
-    """Network and set to two-stage mAP, accuracy of nearest anchors and exact mAP, as printed."""
+    """Return the printed two-stage mAP, accuracy of nearest anchors and exact mAP, by data set and network."""
+    two_stage = {}
+    accuracy = {}
+    exact = {}
+    for row in lab.papers.tables.rows(data=tuple(SETS)):
+        key = (row.data, row.encoder)
+        if row.method == "CAM, two-stage":
+            two_stage[key] = row.values["mAP"]
+        if row.method == "CAM, brute force":
+            exact[key] = row.values["mAP"]
+        if row.source == "CAM, table 4" and row.loss == "class_anchor_margin":
+            accuracy[key] = row.values["anchor accuracy"]
 
-    def column(name: str, **conditions: str) -> dict[tuple[str, str], float]:
-        rows = lab.papers.tables.rows(data=tuple(SETS))
-        chosen = [row for row in rows if all(getattr(row, key) == value for key, value in conditions.items())]
-        return {(row.data, row.encoder): row.values[name] for row in chosen}
-
-    two_stage = column("mAP", method="CAM, two-stage")
-    accuracy = column("anchor accuracy", source="CAM, table 4", loss="class_anchor_margin")
-    exact = column("mAP", method="CAM, brute force")
-    return {
-        f"{SETS[data]}, {SHORT[encoder]}": (two_stage[data, encoder], right, exact[data, encoder])
-        for (data, encoder), right in accuracy.items()
-    }
+    scores = {}
+    for (data, encoder), right in accuracy.items():
+        name = f"{SETS[data]}, {SHORT[encoder]}"
+        scores[name] = (two_stage[data, encoder], right, exact[data, encoder])
+    return scores
 
 
 def _measured() -> dict[str, tuple[float, float, float]]:

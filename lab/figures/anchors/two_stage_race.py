@@ -68,10 +68,15 @@ class TwoStageRace(Figure):
             curves["comparisons"].append(k.classes + seen.sum(axis=1).mean())
             curves["lost"].append(1 - (returned.sum(axis=1) / total).mean())
         return {
-            "visits": visits, "gallery": gallery, "labels": labels, "home": home, "anchors": anchors,
-            "brute": k.gallery, "accuracy": float((near[:, 0] == query_labels).mean()),
+            "visits": visits,
+            "gallery": gallery,
+            "labels": labels,
+            "home": home,
+            "anchors": anchors,
+            "brute": k.gallery,
+            "accuracy": float((near[:, 0] == query_labels).mean()),
             **{name: np.array(values) for name, values in curves.items()},
-        }  # fmt: skip
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
@@ -90,9 +95,16 @@ class TwoStageRace(Figure):
         self._draw_cells(figure, numbers)
         for index, name in enumerate(("AP over all positives", "AP over those returned")):
             curve(
-                figure, index, f"m{name}", numbers["comparisons"], numbers[name], size=9, customdata=numbers["visits"],
-                hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}", **BESIDE,
-            )  # fmt: skip
+                figure,
+                index,
+                f"m{name}",
+                numbers["comparisons"],
+                numbers[name],
+                size=9,
+                customdata=numbers["visits"],
+                hovertemplate="%{customdata} anchors<br>%{x:.0f} comparisons<br>%{y:.3f}",
+                **BESIDE,
+            )
         figure.add_hline(y=whole, line=DOTTED, annotation_text="brute force", **BESIDE)
         figure.add_vline(x=numbers["comparisons"][at], line={"color": style.GREY}, **BESIDE)
         figure.update_yaxes(scaleanchor="x", **LEFT)
@@ -106,24 +118,40 @@ class TwoStageRace(Figure):
         cell = squared_distances(mesh, numbers["anchors"]).argmin(1).reshape(80, 80)
         colours = [style.COLOURS[c % 8] for c in range(classes)]
         figure.add_heatmap(
-            x=grid, y=grid, z=cell, zmin=-0.5, zmax=classes - 0.5, opacity=0.18, showscale=False, hoverinfo="skip",
-            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)], **LEFT,
-        )  # fmt: skip
+            x=grid,
+            y=grid,
+            z=cell,
+            zmin=-0.5,
+            zmax=classes - 0.5,
+            opacity=0.18,
+            showscale=False,
+            hoverinfo="skip",
+            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)],
+            **LEFT,
+        )
         strayed = numbers["home"] != numbers["labels"]
         for name, mask, symbol in (
             ("in the cell of its class", ~strayed, "circle"),
             ("strayed: lost to stage two", strayed, "x"),
         ):
             figure.add_scatter(
-                x=numbers["gallery"][mask, 0], y=numbers["gallery"][mask, 1], mode="markers", name=name,
-                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]}, **LEFT,
-            )  # fmt: skip
+                x=numbers["gallery"][mask, 0],
+                y=numbers["gallery"][mask, 1],
+                mode="markers",
+                name=name,
+                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
+                **LEFT,
+            )
         figure.add_scatter(
-            x=numbers["anchors"][:, 0], y=numbers["anchors"][:, 1], mode="markers+text", showlegend=False,
-            text=letters(range(classes)), textposition="top center",
+            x=numbers["anchors"][:, 0],
+            y=numbers["anchors"][:, 1],
+            mode="markers+text",
+            showlegend=False,
+            text=letters(range(classes)),
+            textposition="top center",
             marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
             **LEFT,
-        )  # fmt: skip
+        )
 
     def alt(self, numbers: Numbers) -> str:
         at = min(self.knobs.probes, self.knobs.classes) - 1

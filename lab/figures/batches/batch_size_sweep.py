@@ -44,11 +44,13 @@ class BatchSizeSweep(ToySweep):
         return _toy.hidden_classes(classes=24, per_class=6, noise=self.knobs.noise, seed=seed)
 
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
-        k, (name, knobs) = self.knobs, RECIPES[loss]
+        k = self.knobs
+        (name, knobs) = RECIPES[loss]
         toy = self.toy(setting, seed)
         made = losses.create(name, **knobs)
         return _toy.train(made, toy, steps=k.steps, classes=int(setting) // 4, seed=seed).test[-1]
 
     def numbers(self) -> Numbers:
-        numbers, shown = super().numbers(), self.lines()
+        numbers = super().numbers()
+        shown = self.lines()
         return numbers | {"curves": {name: curve for name, curve in numbers["curves"].items() if name in shown}}

@@ -32,8 +32,9 @@ class CachedGradients(Figure):
     dtype: Literal["float32", "float64", "bfloat16"] = knob("Precision of the small network.", default="float32")
     batch: int = knob("Images per step (batch size B).", default=4096, ge=64, le=16384, scale="log")
     dim: int = knob("Width of the embeddings.", default=512, ge=16, le=2048, scale="log")
-    activations: float = knob("Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000,
-                              scale="log", unit="MB")  # fmt: skip
+    activations: float = knob(
+        "Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000, scale="log", unit="MB"
+    )
     replay: bool = knob("Replay the random state of each chunk in the second pass.", default=True)
 
     def numbers(self) -> Numbers:
@@ -64,7 +65,8 @@ class CachedGradients(Figure):
             net[1].eval()
 
         def together(module: nn.Module) -> tuple[Tensor, list[Tensor]]:
-            states, parts = [], []
+            states = []
+            parts = []
             for part in images.chunk(4):
                 states.append(torch.random.get_rng_state())
                 parts.append(module(part))
@@ -99,18 +101,28 @@ class CachedGradients(Figure):
         )
         for index, (name, values) in enumerate((("plain", numbers["plain"]), ("cached", numbers["cached"]))):
             figure.add_scatter(
-                x=np.linspace(0, 1, len(values)), y=values / 1e3, name=name, mode="lines",
-                line={**style.line(1 - index), "shape": "hv"}, **LEFT,
-            )  # fmt: skip
+                x=np.linspace(0, 1, len(values)),
+                y=values / 1e3,
+                name=name,
+                mode="lines",
+                line={**style.line(1 - index), "shape": "hv"},
+                **LEFT,
+            )
         ok = equality.relative <= equality.tolerance
         figure.add_scatter(
-            x=np.maximum(equality.relative, 1e-18), y=list(equality.names), mode="markers+text", showlegend=False,
-            text=[style.RIGHT if x else style.WRONG for x in ok], textposition="middle right",
+            x=np.maximum(equality.relative, 1e-18),
+            y=list(equality.names),
+            mode="markers+text",
+            showlegend=False,
+            text=[style.RIGHT if x else style.WRONG for x in ok],
+            textposition="middle right",
             marker={
-                "size": 12, "color": [style.BLUE if x else style.VERMILLION for x in ok],
+                "size": 12,
+                "color": [style.BLUE if x else style.VERMILLION for x in ok],
                 "symbol": ["circle" if x else "x" for x in ok],
-            }, **BESIDE,
-        )  # fmt: skip
+            },
+            **BESIDE,
+        )
         figure.add_vline(x=equality.tolerance, line=DASHED, **BESIDE)
         style.note(
             figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
@@ -128,7 +140,7 @@ class CachedGradients(Figure):
 
 
 def soft_ranks(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Mean soft rank of the positives, a loss that couples every item of the batch with every other."""
+    """Return the mean soft rank of the positives, a loss in which all items of the batch depend on each other."""
     units = nn.functional.normalize(embeddings.double(), dim=1)
     s = units @ units.T
     same = (labels[:, None] == labels[None, :]) & ~torch.eye(len(labels), dtype=torch.bool)

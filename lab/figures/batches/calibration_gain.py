@@ -1,4 +1,4 @@
-"""001, figure 5: what calibration adds to SupAP, by batch size."""
+"""001, figure 5: the gain of calibration over SupAP alone, by batch size."""
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from lab.figures import _bundled, _toy
 from lab.figures._base import BESIDE, LEFT, Figure, Numbers, PlotlyFigure, knob
 from lab.figures._toy_sweep import Data, data_knob
 
-CLASSES, PER_CLASS = 24, 6
-"""Of the toy's training points."""
+CLASSES = 24
+PER_CLASS = 6
+"""Classes of the toy's training points, and points of each class."""
 
 
 class CalibrationGain(Figure):
@@ -30,7 +31,9 @@ class CalibrationGain(Figure):
     seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
 
     def idle(self, runs: object = None) -> set[str]:
-        return set() if self.knobs.data == "toy" else type(self).Knobs.model_fields.keys() - {"data"}
+        if self.knobs.data == "toy":
+            return set()
+        return type(self).Knobs.model_fields.keys() - {"data"}
 
     def training_steps(self) -> int:
         if self.knobs.data == "Emoji-7":
@@ -44,15 +47,26 @@ class CalibrationGain(Figure):
 
         toys = [_toy.hidden_classes(CLASSES, PER_CLASS, noise=k.noise, seed=seed) for seed in range(k.seeds)]
 
-        def run(lam: float, count: float, seed: int) -> float:
-            loss = losses.create("roadmap", lam=lam)
-            return _toy.train(loss, toys[seed], steps=k.steps, classes=int(count), seed=seed).test[-1]["MAP@R"]
+        def scores(lam: float) -> np.ndarray:
+            """Train with this weight of calibration; return scores [batch sizes, seeds]."""
+            rows = []
+            for classes in k.classes:
+                row = []
+                for seed, toy in enumerate(toys):
+                    loss = losses.create("roadmap", lam=lam)
+                    trace = _toy.train(loss, toy, steps=k.steps, classes=classes, seed=seed)
+                    row.append(trace.test[-1]["MAP@R"])
+                rows.append(row)
+            return np.array(rows)
 
-        scores = np.array([[[run(lam, c, seed) for seed in range(k.seeds)] for c in k.classes] for lam in (0.0, k.lam)])
-        note = f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed"
         raw = float(np.mean([_toy.untrained(toy.test)["MAP@R"] for toy in toys]))
-        return {"batch": [4 * c for c in k.classes], "without": scores[0], "with": scores[1], "subtitle": note,
-                "raw": ("no training: the raw points", raw)}  # fmt: skip
+        return {
+            "batch": [4 * classes for classes in k.classes],
+            "without": scores(0.0),
+            "with": scores(k.lam),
+            "subtitle": f"relative gain of λ = {k.lam:g} over SupAP alone, paired by seed",
+            "raw": ("no training: the raw points", raw),
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         gain = 100 * (numbers["with"] / numbers["without"] - 1)
@@ -62,19 +76,26 @@ class CalibrationGain(Figure):
             x="batch size (images)",
             y=("gain (%)", "MAP@R on unseen classes"),
         )
-        # N / B, how many batches the training images make, decides how much a batch can know of the whole.
-        shares = [f"<br>N/B {CLASSES * PER_CLASS / b:.3g}" * (self.knobs.data == "toy") for b in numbers["batch"]]
-        named = [
-            f"{b}{share}<br>{style.RIGHT if g >= 0 else style.WRONG} {g:+.1f} %"
-            for b, share, g in zip(numbers["batch"], shares, gain.mean(axis=1), strict=True)
-        ]
+        mean_gain = gain.mean(axis=1)
+        names = []
+        colours = []
+        patterns = []
+        for batch_size, value in zip(numbers["batch"], mean_gain, strict=True):
+            name = f"{batch_size}"
+            if self.knobs.data == "toy":  # N / B, the number of batches in the training set: how little a batch shows
+                name += f"<br>N/B {CLASSES * PER_CLASS / batch_size:.3g}"
+            sign = style.RIGHT if value >= 0 else style.WRONG
+            names.append(f"{name}<br>{sign} {value:+.1f} %")
+            colours.append(style.BLUE if value >= 0 else style.VERMILLION)
+            patterns.append("" if value >= 0 else "/")
         figure.add_bar(
-            x=named, y=gain.mean(axis=1), showlegend=False, error_y={"array": deviation(gain)},
-            marker={
-                "color": [style.BLUE if g >= 0 else style.VERMILLION for g in gain.mean(axis=1)],
-                "pattern": {"shape": ["" if g >= 0 else "/" for g in gain.mean(axis=1)]},
-            }, **LEFT,
-        )  # fmt: skip
+            x=names,
+            y=mean_gain,
+            showlegend=False,
+            error_y={"array": deviation(gain)},
+            marker={"color": colours, "pattern": {"shape": patterns}},
+            **LEFT,
+        )
         curves = {
             "ROADMAP": (numbers["with"].mean(axis=1), deviation(numbers["with"])),
             "SupAP": (numbers["without"].mean(axis=1), deviation(numbers["without"])),
@@ -93,13 +114,22 @@ class CalibrationGain(Figure):
 
 
 def _measured() -> Numbers:
-    """What the study of this name found, [batch sizes, seeds]."""
-    measured = _bundled.scores("calibration_gain")
-    sizes = sorted({s["batch size"] for s in measured.settings()})
+    """Return the numbers of the bundled study."""
+    study = _bundled.scores("calibration_gain")
+    sizes = sorted({setting["batch size"] for setting in study.settings()})
 
-    def by_seed(loss: str) -> np.ndarray:
-        return np.array([list(measured.by_seed("MAP@R", loss=loss, **{"batch size": b}).values()) for b in sizes])
+    def scores(loss: str) -> np.ndarray:
+        """Return the scores of a loss [batch sizes, seeds]."""
+        rows = []
+        for size in sizes:
+            by_seed = study.by_seed("MAP@R", loss=loss, **{"batch size": size})
+            rows.append(list(by_seed.values()))
+        return np.array(rows)
 
-    note = f"relative gain of λ = 0.5, {_bundled.subtitle('calibration_gain')}"
-    raw = "no training: frozen features", _bundled.frozen()["unseen"]["MAP@R"]
-    return {"batch": sizes, "without": by_seed("SupAP"), "with": by_seed("ROADMAP"), "subtitle": note, "raw": raw}
+    return {
+        "batch": sizes,
+        "without": scores("SupAP"),
+        "with": scores("ROADMAP"),
+        "subtitle": f"relative gain of λ = 0.5, {_bundled.subtitle('calibration_gain')}",
+        "raw": ("no training: frozen features", _bundled.frozen()["unseen"]["MAP@R"]),
+    }

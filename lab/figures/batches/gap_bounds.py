@@ -58,11 +58,18 @@ class GapBounds(Figure):
             y="mean AP of the batches minus AP of all",
         )
         x = numbers["sizes"]
-        low, high = numbers["gap"].min(axis=1), numbers["gap"].max(axis=1)
+        low = numbers["gap"].min(axis=1)
+        high = numbers["gap"].max(axis=1)
         figure.add_scatter(
-            x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor="rgba(0,114,178,0.15)", line={"width": 0},
-            mode="lines", name="range over the draws", hoverinfo="skip",
-        )  # fmt: skip
+            x=[*x, *x[::-1]],
+            y=[*high, *low[::-1]],
+            fill="toself",
+            fillcolor="rgba(0,114,178,0.15)",
+            line={"width": 0},
+            mode="lines",
+            name="range over the draws",
+            hoverinfo="skip",
+        )
         curves = (
             ("measured gap, mean (eq. 6)", numbers["gap"].mean(axis=1)),
             ("bound (eq. 8)", numbers["bound"]),

@@ -57,12 +57,22 @@ class GapInTraining(Figure):
             y=("AP", "AP in batches minus AP of all"),
         )
         for index, (lam, path) in enumerate(numbers["paths"].items()):
-            inside, whole = path["inside"], path["whole"]
+            inside = path["inside"]
+            whole = path["whole"]
             for column, y, width in ((1, inside, 1.2), (1, whole, 3.5), (2, inside - whole, 2.5)):
                 curve(
-                    figure, index, f"λ = {lam:g}", path["steps"], y, width=width, size=6, legendgroup=str(lam),
-                    showlegend=column == 2, row=1, col=column,
-                )  # fmt: skip
+                    figure,
+                    index,
+                    f"λ = {lam:g}",
+                    path["steps"],
+                    y,
+                    width=width,
+                    size=6,
+                    legendgroup=str(lam),
+                    showlegend=column == 2,
+                    row=1,
+                    col=column,
+                )
         figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="AP of all raw points, no training", **LEFT)
         figure.update_yaxes(rangemode="tozero", **BESIDE)
         return style.legend_below(figure)
@@ -77,7 +87,7 @@ class GapInTraining(Figure):
 def _trained(
     lam: float, classes: int, per_class: int, steps: int, noise: float, seed: int
 ) -> tuple[_toy.Trace, torch.Tensor]:
-    """One training, and the labels of its points."""
+    """Train once; return the trace and the labels of the points."""
     toy = _toy.hidden_classes(noise=noise, seed=seed)
     loss = losses.create("contextual", lam=lam, gamma=0.0)
     trace = _toy.train(

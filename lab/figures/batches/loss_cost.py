@@ -8,7 +8,10 @@ from lab.figures._base import DOTTED, Figure, Numbers, PlotlyFigure, curve, knob
 WHOLE_MATRICES = 14
 """Float matrices [n n] that the contextual loss holds where neighbourhoods are full."""
 
-ROWS, TILES, A_PAIR, BESIDES = 2.2, 19 << 20, 150, 2 << 20
+ROWS = 2.2
+TILES = 19 << 20
+A_PAIR = 150
+BESIDES = 2 << 20
 """What recall@k of this lab holds, as measured: float32 matrices [n d], and bytes of tiles at most, of each positive
 pair and of all else."""
 
@@ -47,7 +50,8 @@ class LossCost(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        n, m = np.unique(np.geomspace(32, k.largest, 24).astype(int)), k.per_class
+        n = np.unique(np.geomspace(32, k.largest, 24).astype(int))
+        m = k.per_class
         tiled = 4 * ROWS * n * k.dim + np.minimum(TILES, 8 * n**2) + A_PAIR * n * (m - 1) + BESIDES
         counts = {
             "similarities, n²": n**2,
@@ -60,12 +64,12 @@ class LossCost(Figure):
         return {"sizes": n, "gigabytes": gigabytes}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        fits, largest = int((self.knobs.memory * 1e9 / self.knobs.bytes) ** (1 / 3) + 1e-9), int(numbers["sizes"][-1])
-        subtitle = (
-            f"the n³ tensor fits {self.knobs.memory:g} GB up to a batch of {fits:,}"
-            if fits < largest
-            else f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
-        )
+        fits = int((self.knobs.memory * 1e9 / self.knobs.bytes) ** (1 / 3) + 1e-9)
+        largest = int(numbers["sizes"][-1])
+        if fits < largest:
+            subtitle = f"the n³ tensor fits {self.knobs.memory:g} GB up to a batch of {fits:,}"
+        else:
+            subtitle = f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
         figure = self.canvas(subtitle, x="batch size n (images, log scale)", y="memory (log scale)", height=480)
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
             curve(figure, index, name, numbers["sizes"], y)

@@ -14,9 +14,16 @@ BOXES = (
     ("roadmap", "L ROADMAP", "lab.losses.roadmap", 5.4, 0.4),
 )
 ARROWS = (
-    ("images", "encoder"), ("encoder", "scores"), ("scores", "plus"), ("scores", "minus"), ("scores", "calibration"),
-    ("plus", "sup_ap"), ("minus", "sup_ap"), ("sup_ap", "roadmap"), ("calibration", "roadmap"),
-)  # fmt: skip
+    ("images", "encoder"),
+    ("encoder", "scores"),
+    ("scores", "plus"),
+    ("scores", "minus"),
+    ("scores", "calibration"),
+    ("plus", "sup_ap"),
+    ("minus", "sup_ap"),
+    ("sup_ap", "roadmap"),
+    ("calibration", "roadmap"),
+)
 
 
 class RoadmapPipeline(Figure):
@@ -34,40 +41,73 @@ class RoadmapPipeline(Figure):
         return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": "1 - λ", "calibration": "λ"}}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        way = (
-            "the gradient runs back, and not through rank⁺" if self.knobs.backward else "dashed: no gradient runs back"
-        )
+        if self.knobs.backward:
+            way = "the gradient runs back, and not through rank⁺"
+        else:
+            way = "dashed: no gradient runs back"
         figure = self.canvas(way, height=420)
-        words, boxes = [], []  # set at once: plotly checks all there are anew with each that is added
+        annotations = []  # added all at once, since plotly checks all annotations with each addition
+        boxes = []
         place = {name: (x, y) for name, _, _, x, y in numbers["boxes"]}
         for start, end in numbers["arrows"]:
-            (x0, y0), (x1, y1) = place[start], place[end]
-            stopped, back = "plus" in (start, end), self.knobs.backward
+            x0, y0 = place[start]
+            x1, y1 = place[end]
+            stopped = "plus" in (start, end)  # no gradient flows through rank plus
+            back = self.knobs.backward
             if stopped and back:
                 continue
             tail, head = sorted(((x0 + 0.47, y0), (x1 - 0.47, y1)), reverse=back)
-            words.append({
-                "x": head[0], "y": head[1], "ax": tail[0], "ay": tail[1], "axref": "x", "ayref": "y", "showarrow": True,
-                "arrowhead": 2, "text": "", "arrowwidth": 2, "arrowcolor": style.GREY if stopped else style.BLACK,
-                "opacity": 0.5 if stopped else 1,
-            })  # fmt: skip
+            annotations.append(
+                {
+                    "x": head[0],
+                    "y": head[1],
+                    "ax": tail[0],
+                    "ay": tail[1],
+                    "axref": "x",
+                    "ayref": "y",
+                    "showarrow": True,
+                    "arrowhead": 2,
+                    "text": "",
+                    "arrowwidth": 2,
+                    "arrowcolor": style.GREY if stopped else style.BLACK,
+                    "opacity": 0.5 if stopped else 1,
+                }
+            )
         for name, label, module, x, y in numbers["boxes"]:
-            boxes.append({
-                "type": "rect", "x0": x - 0.46, "x1": x + 0.46, "y0": y - 0.16, "y1": y + 0.16, "fillcolor": "#EAF3F9",
-                "line": {"color": style.BLUE if name != "plus" else style.GREY, "width": 2,
-                         "dash": "dash" if name == "plus" else "solid"},
-            })  # fmt: skip
+            line = {"color": style.BLUE, "width": 2, "dash": "solid"}
+            if name == "plus":
+                line = {"color": style.GREY, "width": 2, "dash": "dash"}
+            boxes.append(
+                {
+                    "type": "rect",
+                    "x0": x - 0.46,
+                    "x1": x + 0.46,
+                    "y0": y - 0.16,
+                    "y1": y + 0.16,
+                    "fillcolor": "#EAF3F9",
+                    "line": line,
+                }
+            )
+            text = f"<b>{label}</b>"
             weight = numbers["weights"].get(name)
-            text = f"<b>{label}</b>" + (f"<br>× ({weight})" if weight else "")
-            words.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
+            if weight:
+                text += f"<br>× ({weight})"
+            annotations.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
             small = {"size": 11, "color": style.GREY}
-            words.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
-        figure.update_layout(annotations=[*figure.layout.annotations, *words], shapes=boxes)
+            annotations.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
+        figure.update_layout(annotations=[*figure.layout.annotations, *annotations], shapes=boxes)
+
+        # Invisible marks over the boxes carry the names of the code.
+        _, _, modules, x_places, y_places = zip(*numbers["boxes"], strict=True)
         figure.add_scatter(
-            x=[b[3] for b in numbers["boxes"]], y=[b[4] for b in numbers["boxes"]], mode="markers",
-            marker={"size": 60, "opacity": 0}, customdata=[b[2] for b in numbers["boxes"]],
-            hovertemplate="%{customdata}<extra></extra>", showlegend=False,
-        )  # fmt: skip
+            x=x_places,
+            y=y_places,
+            mode="markers",
+            marker={"size": 60, "opacity": 0},
+            customdata=modules,
+            hovertemplate="%{customdata}<extra></extra>",
+            showlegend=False,
+        )
         figure.update_xaxes(visible=False, range=[-0.6, 6.0])
         return figure.update_yaxes(visible=False, range=[-0.4, 1.3])
 

@@ -21,11 +21,13 @@ class RoadmapSweep(ToySweep):
     axes = {
         "lam": Axis("weight of calibration λ", (0.0, 0.1, 0.5, 0.9, 1.0), ("roadmap_weight", "lambda", "MAP@R")),
         "rho": Axis(
-            "slope ρ of H⁻ beyond δ (1 / cosine)", (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0),
-            ("roadmap_slope", "rho", "MAP@R"), "category",
+            "slope ρ of H⁻ beyond δ (1 / cosine)",
+            (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0),
+            ("roadmap_slope", "rho", "MAP@R"),
+            "category",
         ),
         "margin": Axis("margin α - β (cosine)", (0.1, 0.2, 0.3, 0.5, 0.7), ("roadmap_margin", "margin", "MAP@R")),
-    }  # fmt: skip
+    }
 
     data: Data = data_knob()
     what: Literal["lam", "rho", "margin"] = knob("Setting on the horizontal axis.", default="lam")
@@ -53,7 +55,8 @@ class RoadmapSweep(ToySweep):
         return super().draw(numbers).update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:
-        (mean, _), settings = numbers["curves"]["ROADMAP"], numbers["settings"]
+        (mean, _) = numbers["curves"]["ROADMAP"]
+        settings = numbers["settings"]
         values = ", ".join(f"{m:.3f} at {s:g}" for m, s in zip(mean, settings, strict=True))
         (without,) = (f"{name}, {line[0]:.3f}" for name, line in numbers["without"].items())
         return f"Test MAP@R of ROADMAP by {self.axis.title}: {values}; {without}."

@@ -55,9 +55,13 @@ class SimixGain(Figure):
         places = [f"{name}<br>{classes:,} classes<br>of {images}" for name, classes, images, _ in SETS.values()]
         for index, (width, gains) in enumerate(numbers["gains"].items()):
             figure.add_bar(
-                x=places, y=gains, name=f"{width} numbers", texttemplate="%{y:+.1f}",
-                textposition="outside", marker={"color": style.COLOURS[index], "pattern": {"shape": WIDTHS[width]}},
-            )  # fmt: skip
+                x=places,
+                y=gains,
+                name=f"{width} numbers",
+                texttemplate="%{y:+.1f}",
+                textposition="outside",
+                marker={"color": style.COLOURS[index], "pattern": {"shape": WIDTHS[width]}},
+            )
         figure.update_yaxes(range=[-2, 8.5])
         return style.legend_below(figure)
 

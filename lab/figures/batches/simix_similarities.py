@@ -28,25 +28,43 @@ class SimixSimilarities(Figure):
 
     alpha: float = knob("Mixing weight: 1 is the first of the two, 0 the second.", default=0.5, ge=0, le=1)
     pair: Literal[
-        "tiger 1 + 2", "tiger 1 + 3", "tiger 2 + 3", "cat 1 + 2", "cat 1 + 3", "cat 2 + 3",
-        "fox 1 + 2", "fox 1 + 3", "fox 2 + 3", "frog 1 + 2", "frog 1 + 3", "frog 2 + 3",
-    ] = knob("Two emoji of one kind.", default="tiger 1 + 3", source="RS@k, alg. 1")  # fmt: skip
+        "tiger 1 + 2",
+        "tiger 1 + 3",
+        "tiger 2 + 3",
+        "cat 1 + 2",
+        "cat 1 + 3",
+        "cat 2 + 3",
+        "fox 1 + 2",
+        "fox 1 + 3",
+        "fox 2 + 3",
+        "frog 1 + 2",
+        "frog 1 + 3",
+        "frog 2 + 3",
+    ] = knob("Two emoji of one kind.", default="tiger 1 + 3", source="RS@k, alg. 1")
 
     def numbers(self) -> Numbers:
-        alpha, (a, b) = self.knobs.alpha, PAIRS[self.knobs.pair]
+        alpha = self.knobs.alpha
+        (a, b) = PAIRS[self.knobs.pair]
         s = twelve.VECTORS @ twelve.VECTORS.T
         mixture = alpha * twelve.VECTORS[a] + (1 - alpha) * twelve.VECTORS[b]
         mixed = alpha * s[a] + (1 - alpha) * s[b]  # eq. 9
         return {
-            "pair": (a, b), "mixture": mixture, "length": float(np.linalg.norm(mixture)), "mixed": mixed,
-            "of": (s[a], s[b]), "itself": float(alpha * mixed[a] + (1 - alpha) * mixed[b]),  # eq. 10
+            "pair": (a, b),
+            "mixture": mixture,
+            "length": float(np.linalg.norm(mixture)),
+            "mixed": mixed,
+            "of": (s[a], s[b]),
+            "itself": float(alpha * mixed[a] + (1 - alpha) * mixed[b]),  # eq. 10
             "error": float(np.abs(mixed - twelve.VECTORS @ mixture).max()),
             "order": np.argsort(-mixed, kind="stable"),
-        }  # fmt: skip
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        (a, b), (x, y), order = numbers["pair"], numbers["mixture"], numbers["order"]
-        ends, angles = twelve.VECTORS[[a, b]], np.linspace(0, 2 * np.pi, 121)
+        (a, b) = numbers["pair"]
+        (x, y) = numbers["mixture"]
+        order = numbers["order"]
+        ends = twelve.VECTORS[[a, b]]
+        angles = np.linspace(0, 2 * np.pi, 121)
         figure = self.canvas(
             f"{self._worked(numbers)}<br>the mixture is <b>{numbers['length']:.2f}</b> long, so its similarity to "
             f"itself is {numbers['itself']:.2f}; the vectors give the same to {numbers['error']:.0e}",
@@ -67,10 +85,15 @@ class SimixSimilarities(Figure):
         right = twelve.LABELS[order] == twelve.LABELS[a]
         for index, (name, mine) in enumerate((("same kind", right), ("another kind", ~right))):
             figure.add_bar(
-                x=numbers["mixed"][order][mine], y=np.flatnonzero(mine) + 1, orientation="h", name=name, width=0.3,
+                x=numbers["mixed"][order][mine],
+                y=np.flatnonzero(mine) + 1,
+                orientation="h",
+                name=name,
+                width=0.3,
                 marker={"color": style.COLOURS[index], "pattern": {"shape": "/" if index else ""}},
-                hovertemplate="rank %{y}: %{x:.2f}<extra></extra>", **BESIDE,
-            )  # fmt: skip
+                hovertemplate="rank %{y}: %{x:.2f}<extra></extra>",
+                **BESIDE,
+            )
         lefts = numbers["mixed"][order] + np.where(numbers["mixed"][order] < 0, -0.13, 0.13)
         twelve.lay(figure, order, lefts, np.arange(1, 13), (0.2, 0.95), **BESIDE)
         figure.update_xaxes(range=[-1.4, 1.4], **LEFT)
@@ -80,8 +103,9 @@ class SimixSimilarities(Figure):
         return style.legend_below(figure)
 
     def _worked(self, numbers: Numbers) -> str:
-        """One mixed similarity, in words: that of the first in the list (eq. 9)."""
-        first, alpha = numbers["order"][0], self.knobs.alpha
+        """Explain in words the mixed similarity of the first item of the list (eq. 9)."""
+        first = numbers["order"][0]
+        alpha = self.knobs.alpha
         one, other = (similarities[first] for similarities in numbers["of"])
         words = f"{alpha:.2f} · {one:.2f} + {1 - alpha:.2f} · {other:.2f} = {numbers['mixed'][first]:.2f}"
         return f"similarity to {twelve.NAMES[first]}: {words}"

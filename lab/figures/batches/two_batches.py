@@ -58,7 +58,8 @@ class TwoBatches(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, relevant = self.knobs, numbers["relevant"]
+        k = self.knobs
+        relevant = numbers["relevant"]
         rows = [f"batch {b + 1}" for b in range(k.batches)] + ["all merged"]
         lists = [*numbers["scores"], np.concatenate(numbers["scores"])]
         masks = [relevant] * k.batches + [np.tile(relevant, k.batches)]
@@ -73,21 +74,36 @@ class TwoBatches(Figure):
             cols=2,
             x=("similarity to the query (cosine)", "AP"),
         )
-        for index, (name, want) in enumerate((("same label", True), ("different label", False))):
-            x = np.concatenate([s[m == want] for s, m in zip(lists, masks, strict=True)])
-            y = [r for r, m in zip(rows, masks, strict=True) for _ in range(int((m == want).sum()))]
-            marks(figure, index, name, x, y, size=12, opacity=0.85, **LEFT)
+        for index, (name, same_label) in enumerate((("same label", True), ("different label", False))):
+            x = []
+            y = []
+            for row, scores, mask in zip(rows, lists, masks, strict=True):
+                chosen = scores[mask == same_label]
+                x.append(chosen)
+                y += [row] * len(chosen)
+            marks(figure, index, name, np.concatenate(x), y, size=12, opacity=0.85, **LEFT)
         for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
             figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT)
-        perfect = [ap > 1 - 1e-12 for ap in aps]
+
+        texts = []
+        colours = []
+        patterns = []
+        for ap in aps:
+            perfect = ap > 1 - 1e-12
+            texts.append(f"{style.RIGHT if perfect else style.WRONG} {ap:.3f}")
+            colours.append(style.BLUE if perfect else style.VERMILLION)
+            patterns.append("" if perfect else "/")
         figure.add_bar(
-            x=aps, y=rows, orientation="h", showlegend=False, textposition="inside", insidetextanchor="start",
-            text=[f"{style.RIGHT if ok else style.WRONG} {ap:.3f}" for ap, ok in zip(aps, perfect, strict=True)],
-            marker={
-                "color": [style.BLUE if ok else style.VERMILLION for ok in perfect],
-                "pattern": {"shape": ["" if ok else "/" for ok in perfect], "fgopacity": 0.3},
-            }, **BESIDE,
-        )  # fmt: skip
+            x=aps,
+            y=rows,
+            orientation="h",
+            showlegend=False,
+            textposition="inside",
+            insidetextanchor="start",
+            text=texts,
+            marker={"color": colours, "pattern": {"shape": patterns, "fgopacity": 0.3}},
+            **BESIDE,
+        )
         figure.update_yaxes(autorange="reversed", type="category")
         figure.update_xaxes(range=[0, 1.02], **BESIDE)
         return style.legend_below(figure)

@@ -16,9 +16,13 @@ Emoji = Literal[
     "tiger 1", "tiger 2", "tiger 3", "cat 1", "cat 2", "cat 3", "fox 1", "fox 2", "fox 3", "frog 1", "frog 2", "frog 3"
 ]
 PANELS = {
-    "D": "1 · D, squared distance", "N": "2 · N, neighbours ●", "W1": "3 · W₁, shared company",
-    "mutual": "4 · mutual within k/2 ●", "w": "5 · w, contextual similarity", "gradient": "6 · ∂L/∂D, ✗ against label",
-}  # fmt: skip
+    "D": "1 · D, squared distance",
+    "N": "2 · N, neighbours ●",
+    "W1": "3 · W₁, shared company",
+    "mutual": "4 · mutual within k/2 ●",
+    "w": "5 · w, contextual similarity",
+    "gradient": "6 · ∂L/∂D, ✗ against label",
+}
 """Step to the title of its matrix."""
 
 
@@ -55,13 +59,20 @@ class ContextualSteps(Figure):
     )
 
     def numbers(self) -> Numbers:
-        k, labels = self.knobs, twelve.LABELS
+        k = self.knobs
+        labels = twelve.LABELS
         units = torch.from_numpy(twelve.VECTORS)
         distances = (2 - 2 * units @ units.T).clamp_min(0).requires_grad_()
         steps = Steps(
-            k=k.k, eps=k.eps, theta=ConstantGradient(k.alpha), minimum=k.minimum, complement=k.complement,
-            expansion=k.expansion, stop_gradient=k.stop_gradient, detach_expansion=k.detach_expansion,
-        )  # fmt: skip
+            k=k.k,
+            eps=k.eps,
+            theta=ConstantGradient(k.alpha),
+            minimum=k.minimum,
+            complement=k.complement,
+            expansion=k.expansion,
+            stop_gradient=k.stop_gradient,
+            detach_expansion=k.detach_expansion,
+        )
         near = plain._neighbours(distances, steps.k, steps)
         half = plain._neighbours(distances, max(1, steps.k // 2), steps)
         w = plain.contextual_similarity(distances, steps)
@@ -70,9 +81,13 @@ class ContextualSteps(Figure):
         (gradient,) = torch.autograd.grad(loss, distances)
         gradient = (gradient + gradient.T).fill_diagonal_(0)
         layers = {
-            "D": distances, "N": near, "W1": plain._agreement(near, steps), "mutual": half * half.T, "w": w,
+            "D": distances,
+            "N": near,
+            "W1": plain._agreement(near, steps),
+            "mutual": half * half.T,
+            "w": w,
             "gradient": gradient,
-        }  # fmt: skip
+        }
         i, j = (twelve.NAMES.index(name) for name in (k.row, k.column))
         return {
             "layers": {name: layer.detach().numpy() for name, layer in layers.items()},
@@ -94,9 +109,11 @@ class ContextualSteps(Figure):
             horizontal_spacing=0.03,
             vertical_spacing=0.08,
         )
-        everyone, edge = np.arange(n), np.full(n, -1.0)
+        everyone = np.arange(n)
+        edge = np.full(n, -1.0)
         both = [*everyone, *everyone], [*edge, *everyone], [*everyone, *edge]
-        pictures, frames = [], []
+        pictures = []
+        frames = []
         for place, name in enumerate(PANELS):
             where = {"row": 1 + place // 3, "col": 1 + place % 3}
             axes = twelve.axes_of(figure, **where)
@@ -109,8 +126,9 @@ class ContextualSteps(Figure):
 
     @staticmethod
     def _draw_matrix(figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]) -> None:
-        """One step: colours, a number or sign in each cell, and the kinds."""
-        layer, n = numbers["layers"][name], len(twelve.NAMES)
+        """Draw one step: colours, a number or sign in each cell, and the kinds."""
+        layer = numbers["layers"][name]
+        n = len(twelve.NAMES)
         reach = max(np.abs(layer).max(), 1e-12)
         if name == "gradient":
             look = {"colorscale": style.DIVERGING, "zmin": -reach, "zmax": reach}
@@ -118,30 +136,57 @@ class ContextualSteps(Figure):
         else:
             look = {"colorscale": [[0, "white"], [1, style.SKY]], "zmin": 0, "zmax": reach}
             digits = np.array([[f"{value:.1f}".lstrip("0") if value >= 0.05 else "" for value in row] for row in layer])
-            text = np.where(layer > 0, "●", "") if name in ("N", "mutual") else digits
+            if name in ("N", "mutual"):
+                text = np.where(layer > 0, "●", "")
+            else:
+                text = digits
         figure.add_heatmap(
-            z=layer, showscale=False, xgap=1, ygap=1, text=text, texttemplate="%{text}", textfont={"size": 10},
+            z=layer,
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            text=text,
+            texttemplate="%{text}",
+            textfont={"size": 10},
             customdata=[[f"{a} and {b}" for b in twelve.NAMES] for a in twelve.NAMES],
-            hovertemplate=f"%{{customdata}}<br>{PANELS[name]} %{{z:.3g}}<extra></extra>", **look, **where,
-        )  # fmt: skip
-        edges, ends = np.arange(2.5, n - 1, 3), [-0.5, n - 0.5, np.nan]
+            hovertemplate=f"%{{customdata}}<br>{PANELS[name]} %{{z:.3g}}<extra></extra>",
+            **look,
+            **where,
+        )
+        edges = np.arange(2.5, n - 1, 3)
+        ends = [-0.5, n - 0.5, np.nan]
         lines = [np.repeat(edges, 3), np.tile(ends, len(edges))]
         figure.add_scatter(
-            x=[*lines[0], *lines[1]], y=[*lines[1], *lines[0]], mode="lines", showlegend=False, hoverinfo="skip",
-            line={"width": 1, "color": style.GREY}, **where,
-        )  # fmt: skip
+            x=[*lines[0], *lines[1]],
+            y=[*lines[1], *lines[0]],
+            mode="lines",
+            showlegend=False,
+            hoverinfo="skip",
+            line={"width": 1, "color": style.GREY},
+            **where,
+        )
 
     def clicked(self, x: Any, y: Any) -> dict[str, str]:
         """A cell: follow its pair."""
         return {"row": twelve.NAMES[round(y)], "column": twelve.NAMES[round(x)]}
 
     def _followed(self, numbers: Numbers) -> str:
-        """What the steps say of the pair."""
-        (i, j), layers, company = numbers["pair"], numbers["layers"], numbers["shared"]
+        """Describe the result of each step for the pair in words."""
+        (i, j) = numbers["pair"]
+        layers = numbers["layers"]
+        company = numbers["shared"]
         shared = ", ".join(twelve.NAMES[item] for item in company) or "nobody"
         push = layers["gradient"][i, j]
-        moves = "pulled together" if push > 1e-12 else "pushed apart" if push < -1e-12 else "left alone"
-        against = f" {style.WRONG} against their labels" if numbers["against"][i, j] else ""
+        if push > 1e-12:
+            moves = "pulled together"
+        elif push < -1e-12:
+            moves = "pushed apart"
+        else:
+            moves = "left alone"
+        if numbers["against"][i, j]:
+            against = f" {style.WRONG} against their labels"
+        else:
+            against = ""
         return (
             f"{self.knobs.row} and {self.knobs.column} share {len(company)} neighbours ({shared}): W₁ "
             f"{layers['W1'][i, j]:.2f}, w {layers['w'][i, j]:.2f}, and are {moves}{against}"
@@ -157,7 +202,7 @@ class ContextualSteps(Figure):
 
 
 def _frames(pair: tuple[int, int], n: int) -> list[dict]:
-    """Around the rows of a pair and around its cell."""
+    """Return frames around the rows of a pair and around its cell."""
     rows = [
         {"type": "rect", "x0": -1.5, "x1": n - 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": style.line(index, 2)}
         for index, y in enumerate(pair)

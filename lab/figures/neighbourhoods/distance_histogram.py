@@ -50,9 +50,13 @@ class DistanceHistogram(Figure):
         figure = self.canvas(f"{subtitle} · uniform √2 = 1.414", x="distance of two embeddings", y="share of the pairs")
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             figure.add_scatter(
-                x=numbers["edges"], y=np.append(curve["share"], curve["share"][-1]), name=name, fill="tozeroy",
-                line={**style.line(1 - index), "shape": "hv"}, opacity=0.8,
-            )  # fmt: skip
+                x=numbers["edges"],
+                y=np.append(curve["share"], curve["share"][-1]),
+                name=name,
+                fill="tozeroy",
+                line={**style.line(1 - index), "shape": "hv"},
+                opacity=0.8,
+            )
         figure.add_vline(x=math.sqrt(2), line=DASHED, annotation_text="√2, uniform", annotation_position="top left")
         return figure
 

@@ -67,15 +67,26 @@ class GradientCorrection(Figure):
         for index, (name, values) in enumerate(numbers["scores"].items()):
             bars = {"color": style.COLOURS[index], "pattern": {"shape": ["", "/"][index]}}
             figure.add_bar(
-                x=["training", "test, unseen classes"], y=values.mean(axis=0), name=words[name], marker=bars,
-                error_y={"array": deviation(values, axis=0)}, text=[f"{v:.3f}" for v in values.mean(axis=0)],
-                textposition="inside", insidetextanchor="start", **LEFT,
-            )  # fmt: skip
+                x=["training", "test, unseen classes"],
+                y=values.mean(axis=0),
+                name=words[name],
+                marker=bars,
+                error_y={"array": deviation(values, axis=0)},
+                text=[f"{v:.3f}" for v in values.mean(axis=0)],
+                textposition="inside",
+                insidetextanchor="start",
+                **LEFT,
+            )
             share, mass = numbers["wrong"][name]
             figure.add_bar(
-                x=["share of pairs", "share of magnitude"], y=[share, mass], showlegend=False, marker=bars,
-                text=[f"{share:.1%}", f"{mass:.1%}"], textposition="outside", **BESIDE,
-            )  # fmt: skip
+                x=["share of pairs", "share of magnitude"],
+                y=[share, mass],
+                showlegend=False,
+                marker=bars,
+                text=[f"{share:.1%}", f"{mass:.1%}"],
+                textposition="outside",
+                **BESIDE,
+            )
         figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="test, no training", **LEFT)
         figure.update_yaxes(rangemode="tozero", tickformat=".0%", **BESIDE)
         return style.legend_below(figure)

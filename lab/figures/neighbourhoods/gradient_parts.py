@@ -14,7 +14,7 @@ PLACES = {
     "tiger 1": (0.0, 0.0), "frog 3": (0.9, 0.15), "tiger 2": (-0.7, 0.75), "tiger 3": (0.6, -0.75),
     "frog 2": (1.7, 0.75), "frog 1": (1.95, -0.35), "cat 1": (-1.05, -0.85), "fox 1": (1.6, -1.3),
 }  # fmt: skip
-"""Laid out by hand: tiger 1 and frog 3 are each other's neighbours and should not be; tiger 3 lies with both."""
+"""Places chosen by hand: tiger 1 and frog 3 are each other's neighbours and should not be; tiger 3 is near both."""
 FRAMES = (
     "① the pair itself: tiger 1 and frog 3 push each other away",
     "② its company: each is also pushed from the neighbours of the other; the bars are now eq. 9",
@@ -44,28 +44,46 @@ class GradientParts(Figure):
     eps: float = slack(0.0)
 
     def numbers(self) -> Numbers:
-        k, i, j = self.knobs, 0, 1
+        k = self.knobs
+        i = 0
+        j = 1
         points = np.array(list(PLACES.values()))
+        n = len(points)
         distance = squared_distances(points, points)
         radius = np.sort(distance, axis=1)[:, k.k - 1] + k.eps
         near = distance <= radius[:, None]
-        n, wrong = len(points), bool(near[i, j])  # a pair that is ranked right has w = y = 0, and no gradient
+        wrong = bool(near[i, j])  # a pair that is ranked right has w = y = 0, and no gradient
+
+        # The pair itself, its company (together eq. 9), and the term that eq. 39 adds.
         a = 1 / (2 * k.k) + 1 / (2 * (n - k.k))
         b = (n - 2 * k.k) / (2 * (n - k.k))
         first = -ALPHA * wrong * (a * (near[i] @ near[j].astype(float)) + b)
         missing = np.full(n, wrong * ALPHA / (2 * (n - k.k)))
         parts = [first * (np.arange(n) == j), -ALPHA * wrong * a * near[j], missing]
-        printed, taken = parts[0] + parts[1], _autograd(distance, i, j, k.k, k.eps)
+        eq_9 = parts[0] + parts[1]
+        autograd = _autograd(distance, i, j, k.k, k.eps)
         return {
-            "points": points, "i": i, "j": j, "near": near, "radius": np.sqrt(radius), "wrong": wrong, "parts": parts,
+            "points": points,
+            "i": i,
+            "j": j,
+            "near": near,
+            "radius": np.sqrt(radius),
+            "wrong": wrong,
+            "parts": parts,
             "company": [-ALPHA * wrong * a * near[[j, i]], np.stack([missing, missing])],
             "shown": np.sum(parts[: k.part], axis=0),
-            "entries": {"eq. 9": printed, "eq. 39": printed + missing, "autograd": wrong * taken},
-        }  # fmt: skip
+            "entries": {"eq. 9": eq_9, "eq. 39": eq_9 + missing, "autograd": wrong * autograd},
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, points, i, j = self.knobs, numbers["points"], numbers["i"], numbers["j"]
-        words = FRAMES[k.part - 1] if numbers["wrong"] else "the pair is ranked right, and nothing moves"
+        k = self.knobs
+        points = numbers["points"]
+        i = numbers["i"]
+        j = numbers["j"]
+        if numbers["wrong"]:
+            words = FRAMES[k.part - 1]
+        else:
+            words = "the pair is ranked right, and nothing moves"
         figure = self.canvas(
             f"{words}<br>{_deviations(numbers)}",
             panels=("who pushes whom", "∂W₁(tiger 1, frog 3) / ∂D(tiger 1, ·)"),
@@ -75,21 +93,33 @@ class GradientParts(Figure):
             y=("second coordinate", "emoji"),
         )
         for item, index, name in ((i, 0, "neighbours of tiger 1"), (j, 1, "neighbours of frog 3")):
-            angles, r = np.linspace(0, 2 * np.pi, 91), numbers["radius"][item]
-            x, y = points[item, 0] + r * np.cos(angles), points[item, 1] + r * np.sin(angles)
+            angles = np.linspace(0, 2 * np.pi, 91)
+            r = numbers["radius"][item]
+            x = points[item, 0] + r * np.cos(angles)
+            y = points[item, 1] + r * np.sin(angles)
             curve(figure, index, name, x, y, hoverinfo="skip", **LEFT)
         self._draw_arrows(figure, numbers)
         items = [twelve.NAMES.index(name) for name in PLACES]
         twelve.lay(figure, items, points[:, 0], points[:, 1], (0.34, 0.34), **LEFT)
         rows = np.arange(len(items))
         figure.add_bar(
-            x=numbers["shown"], y=rows, orientation="h", name="the parts shown", width=0.4,
-            marker={"color": style.SKY}, hovertemplate="%{x:.2f}<extra></extra>", **BESIDE,
-        )  # fmt: skip
+            x=numbers["shown"],
+            y=rows,
+            orientation="h",
+            name="the parts shown",
+            width=0.4,
+            marker={"color": style.SKY},
+            hovertemplate="%{x:.2f}<extra></extra>",
+            **BESIDE,
+        )
         figure.add_scatter(
-            x=numbers["entries"]["autograd"], y=rows, mode="markers", name="autograd of algorithm 1",
-            marker={"symbol": "diamond-open", "size": 13, "color": style.BLACK, "line": {"width": 2}}, **BESIDE,
-        )  # fmt: skip
+            x=numbers["entries"]["autograd"],
+            y=rows,
+            mode="markers",
+            name="autograd of algorithm 1",
+            marker={"symbol": "diamond-open", "size": 13, "color": style.BLACK, "line": {"width": 2}},
+            **BESIDE,
+        )
         low = min(numbers["entries"]["autograd"].min(), numbers["shown"].min(), -1)
         twelve.lay(figure, items, np.full(len(items), 1.28 * low), rows, (0.16 * -low, 0.9), **BESIDE)
         figure.update_xaxes(range=[1.45 * low, -0.45 * low], **BESIDE)
@@ -99,30 +129,50 @@ class GradientParts(Figure):
         return style.legend_below(figure)
 
     def _draw_arrows(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """What moves i and j by the parts shown, the newest in full strength; a dotted line leads to the cause."""
-        points, i, j, shown = numbers["points"], numbers["i"], numbers["j"], self.knobs.part
-        kinds, company = [name.split()[0] for name in PLACES], numbers["company"][: shown - 1]
+        """Draw the arrows that move i and j by the parts shown, those of the newest part in full strength."""
+        points = numbers["points"]
+        i = numbers["i"]
+        j = numbers["j"]
+        shown = self.knobs.part
+        kinds = [name.split()[0] for name in PLACES]
         pair = numbers["parts"][0][j]
-        arrows = [(i, j, pair, shown == 1), (j, i, pair, shown == 1)] if pair else []
-        for mover, sizes in zip((i, j), np.sum(company, axis=0) if company else (), strict=False):
-            others = [other for other in np.flatnonzero(sizes) if other not in (i, j)]
-            arrows += [(mover, other, sizes[other], (sizes[other] > 0) == (shown == 3)) for other in others]
+
+        # Each arrow: the item that moves, the item that causes it, its size, and whether it is of the newest part.
+        arrows = []
+        if pair:
+            arrows += [(i, j, pair, shown == 1), (j, i, pair, shown == 1)]
+        if shown > 1:
+            company = np.sum(numbers["company"][: shown - 1], axis=0)
+            for mover, sizes in zip((i, j), company, strict=True):
+                for other in np.flatnonzero(sizes):
+                    if other not in (i, j):
+                        arrows.append((mover, other, sizes[other], (sizes[other] > 0) == (shown == 3)))
+
         for mover, other, size, newest in arrows:
             right = (kinds[mover] == kinds[other]) == (size > 0)
             away = np.sign(-size) * (points[mover] - points[other])
             end = points[mover] + (0.3 + 0.9 * abs(size / pair)) * away / np.linalg.norm(away)
-            strength = {"width": 3.5, "opacity": 1} if newest else {"width": 1.5, "opacity": 0.5}
+            if newest:
+                strength = {"width": 3.5, "opacity": 1}
+            else:
+                strength = {"width": 1.5, "opacity": 0.5}
             arrow(figure, points[mover], end, style.BLUE if right else style.VERMILLION, **strength)
             if newest and not right:
                 style.note(figure, f"<b>{style.WRONG}</b>", *(points[mover] + 1.15 * (end - points[mover])))
         for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
             figure.add_scatter(
-                x=[None], y=[None], mode="lines+markers", name=name, line={"color": style.COLOURS[index], "width": 3},
-                marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]}, **LEFT,
-            )  # fmt: skip
+                x=[None],
+                y=[None],
+                mode="lines+markers",
+                name=name,
+                line={"color": style.COLOURS[index], "width": 3},
+                marker={"symbol": ("arrow", "x")[index], "size": 10, "color": style.COLOURS[index]},
+                **LEFT,
+            )
 
     def alt(self, numbers: Numbers) -> str:
-        near, j = numbers["near"], numbers["j"]
+        near = numbers["near"]
+        j = numbers["j"]
         company = ", ".join(name for name, mine in zip(PLACES, near[j], strict=True) if mine)
         return (
             f"Eight emoji in the plane; frog 3 {'is' if numbers['wrong'] else 'is not'} among the neighbours of tiger "
@@ -132,20 +182,20 @@ class GradientParts(Figure):
 
 
 def _deviations(numbers: Numbers) -> str:
-    """How far both equations are from autograd."""
-    *printed, (_, taken) = numbers["entries"].items()
-    gaps = {name: np.abs(entries - taken) for name, entries in printed}
-    off = [
-        f"{name} on {(gap > 1e-9).sum()} of {len(taken)} emoji, by up to {gap.max():.2f}"
-        if gap.max() > 1e-9
-        else f"{name} on none"
-        for name, gap in gaps.items()
-    ]
-    return f"Off from autograd: {'; '.join(off)}."
+    """Say in words how far both equations are from autograd."""
+    autograd = numbers["entries"]["autograd"]
+    parts = []
+    for name in ("eq. 9", "eq. 39"):
+        gap = np.abs(numbers["entries"][name] - autograd)
+        if gap.max() > 1e-9:
+            parts.append(f"{name} on {(gap > 1e-9).sum()} of {len(autograd)} emoji, by up to {gap.max():.2f}")
+        else:
+            parts.append(f"{name} on none")
+    return f"Off from autograd: {'; '.join(parts)}."
 
 
 def _autograd(distance: np.ndarray, i: int, j: int, k: int, eps: float) -> np.ndarray:
-    """Row i of the gradient of W1(i, j) by the distances [n n], as algorithm 1 makes it, [n]."""
+    """Return row i of the gradient of W1(i, j) of algorithm 1 with respect to the distances [n n], [n]."""
     leaf = torch.from_numpy(distance).requires_grad_()
     steps = plain.Steps(k=k, eps=eps, theta=ConstantGradient(ALPHA))
     agreement = plain._agreement(plain._neighbours(leaf, k, steps), steps)

@@ -33,11 +33,19 @@ class NeighbourhoodPull(Figure):
         inside = distance <= edge
         force = np.where(same & ~inside, -1.0, np.where(~same & inside, 1.0, 0.0))
         force[0] = 0
-        return {"points": points, "same": same, "inside": inside, "edge": float(np.sqrt(edge)), "force": force,
-                "loss": float(np.mean(same != inside))}  # fmt: skip
+        return {
+            "points": points,
+            "same": same,
+            "inside": inside,
+            "edge": float(np.sqrt(edge)),
+            "force": force,
+            "loss": float(np.mean(same != inside)),
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        points, same, force = numbers["points"], numbers["same"], numbers["force"]
+        points = numbers["points"]
+        same = numbers["same"]
+        force = numbers["force"]
         figure = self.canvas(
             f"L₁ of this item <b>{numbers['loss']:.3f}</b>: {int((force < 0).sum())} of its label pulled in, "
             f"{int((force > 0).sum())} others pushed out, all with the slope α of θ",
@@ -47,9 +55,15 @@ class NeighbourhoodPull(Figure):
         )
         r = numbers["edge"]
         figure.add_shape(
-            type="circle", x0=-r, x1=r, y0=-r, y1=r, fillcolor=style.SKY, opacity=0.2,
+            type="circle",
+            x0=-r,
+            x1=r,
+            y0=-r,
+            y1=r,
+            fillcolor=style.SKY,
+            opacity=0.2,
             line={"color": style.BLUE, "dash": "dash", "width": 2},
-        )  # fmt: skip
+        )
         style.note(figure, "N(k+ε)", 0, r, yanchor="bottom")
         for x, f in zip(points, force, strict=True):
             if f:
@@ -58,9 +72,14 @@ class NeighbourhoodPull(Figure):
         for index, (name, mask) in enumerate((("same label", same), ("different label", ~same))):
             marks(figure, index, name, points[mask, 0], points[mask, 1], size=12)
         figure.add_scatter(
-            x=[0], y=[0], mode="markers+text", text=["i"], textposition="top right", name="the item i",
+            x=[0],
+            y=[0],
+            mode="markers+text",
+            text=["i"],
+            textposition="top right",
+            name="the item i",
             marker={"symbol": "star", "size": 18, "color": style.BLUE, "line": {"width": 1.5}},
-        )  # fmt: skip
+        )
         return figure.update_yaxes(scaleanchor="x")
 
     def alt(self, numbers: Numbers) -> str:

@@ -39,7 +39,8 @@ class RerankingBlend(Figure):
         return {"labels": labels, "before": before, "after": after, "scores": scores, "cosine": cosine.numpy()}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, labels = self.knobs, numbers["labels"]
+        k = self.knobs
+        labels = numbers["labels"]
         scores = numbers["scores"]
         text = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
         figure = self.canvas(f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
@@ -47,20 +48,29 @@ class RerankingBlend(Figure):
         right = labels == labels[k.query]
         listed = set(before[: k.top]) | set(after[: k.top])
         for item in sorted(listed, key=lambda i: right[i]):
-            a, b = int(np.flatnonzero(before == item)[0]) + 1, int(np.flatnonzero(after == item)[0]) + 1
+            a = int(np.flatnonzero(before == item)[0]) + 1
+            b = int(np.flatnonzero(after == item)[0]) + 1
             index = 0 if right[item] else 1
             figure.add_scatter(
-                x=[0, 1], y=[a, b], mode="lines+markers+text", showlegend=False, line=style.line(index, 2.5),
-                marker=style.marker(index, 11), text=[f"{letters(labels)[item]}{item}"] * 2,
-                textposition=["middle left", "middle right"], opacity=1 if index == 0 else 0.8,
+                x=[0, 1],
+                y=[a, b],
+                mode="lines+markers+text",
+                showlegend=False,
+                line=style.line(index, 2.5),
+                marker=style.marker(index, 11),
+                text=[f"{letters(labels)[item]}{item}"] * 2,
+                textposition=["middle left", "middle right"],
+                opacity=1 if index == 0 else 0.8,
                 hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
-            )  # fmt: skip
+            )
         for index, name in enumerate((f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")):
             curve(figure, index, name, [None], [None], size=9)
         figure.update_xaxes(
-            tickvals=[0, 1], ticktext=["by cosine", f"β = {k.beta:g}"], range=[-0.25, 1.25],
+            tickvals=[0, 1],
+            ticktext=["by cosine", f"β = {k.beta:g}"],
+            range=[-0.25, 1.25],
             title_text=f"the list of query {letters(labels)[k.query]}{k.query}",
-        )  # fmt: skip
+        )
         return figure.update_yaxes(range=[k.top + 0.7, 0.3], dtick=1)
 
     def alt(self, numbers: Numbers) -> str:
@@ -73,7 +83,7 @@ class RerankingBlend(Figure):
 
 
 def blended(cosine: torch.Tensor, beta: float, k: int) -> torch.Tensor:
-    """Cosines [n n] blended with the simplified similarity of eq. 15 and 16: neither strangers shared nor expansion."""
+    """Blend cosines [n n] with the simplified similarity of eq. 15 and 16, without M- and without expansion."""
     steps = Steps(k=k, eps=0.0, theta=ConstantGradient(), complement=False, expansion=False)
     context = contextual_similarity((2 - 2 * cosine).clamp_min(0), steps)
     return beta * context + (1 - beta) * torch.exp(2 * cosine - 2)

@@ -22,10 +22,12 @@ def check_recipes(figure: Figure) -> None:
     """Check the losses that a figure is to train.
 
     Raises:
-        ValueError: one has no recipe; lists those that have.
+        ValueError: a loss has no recipe; the message lists the losses that have one.
     """
-    if unknown := set(figure.knobs.losses) - set(RECIPES):
-        name, listed = type(figure).__name__, ", ".join(RECIPES)
+    unknown = set(figure.knobs.losses) - set(RECIPES)
+    if unknown:
+        name = type(figure).__name__
+        listed = ", ".join(RECIPES)
         raise ValueError(f"{name}: losses must be among {listed}, got {', '.join(unknown)}.")
 
 
@@ -47,7 +49,9 @@ class TrainTestPaths(Figure):
     seed: int = knob("Random seed.", default=0, ge=0, le=99)
 
     def idle(self, runs: object = None) -> set[str]:
-        return {"steps"} if self.knobs.snapshot < self.knobs.steps else set()
+        if self.knobs.snapshot < self.knobs.steps:
+            return {"steps"}
+        return set()
 
     def training_steps(self) -> int:
         return len(self.knobs.losses) * self.knobs.steps
@@ -70,20 +74,29 @@ class TrainTestPaths(Figure):
         for index, (name, path) in enumerate(numbers["paths"].items()):
             visible = self._drawn(path)
             curve(
-                figure, index, name, path["train"][:visible], path["test"][:visible], size=7,
+                figure,
+                index,
+                name,
+                path["train"][:visible],
+                path["test"][:visible],
+                size=7,
                 customdata=path["steps"][:visible],
                 hovertemplate="step %{customdata}<br>train %{x:.3f}<br>test %{y:.3f}",
-            )  # fmt: skip
+            )
             figure.add_scatter(
-                x=path["train"][visible - 1 : visible], y=path["test"][visible - 1 : visible], mode="markers",
-                showlegend=False, hoverinfo="skip",
+                x=path["train"][visible - 1 : visible],
+                y=path["test"][visible - 1 : visible],
+                mode="markers",
+                showlegend=False,
+                hoverinfo="skip",
                 marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
-            )  # fmt: skip
+            )
         figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="no training: the raw points")
         return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
-        k, ends = self.knobs, []
+        k = self.knobs
+        ends = []
         for name, path in numbers["paths"].items():
             last = self._drawn(path) - 1
             ends.append(f"{name} {path['train'][last]:.3f} / {path['test'][last]:.3f}")
@@ -93,12 +106,12 @@ class TrainTestPaths(Figure):
         )
 
     def _drawn(self, path: dict[str, Any]) -> int:
-        """How many marks of a path are drawn: those up to `snapshot`, the start always among them."""
+        """Return the number of marks of a path to draw: those up to `snapshot`, always with the start."""
         return sum(step <= self.knobs.snapshot for step in path["steps"])
 
 
 def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:
-    """One training: its marks, and r@1 there on both sets."""
+    """Train once; return the steps of its marks, and r@1 of both sets there."""
     toy = _toy.hidden_classes(noise=noise, wrong_labels=wrong_labels, seed=seed)
     recipe, knobs = RECIPES[name]
     trace = _toy.train(losses.create(recipe, **knobs), toy, steps=steps, every=every, seed=seed)

@@ -54,20 +54,21 @@ class UnitCircle(Figure):
         return {"angles": angles, "labels": labels, "mover": mover, "places": places, "values": values}
 
     def contextual(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
-        """L_context of 004, eq. 5, from cosines [n n]."""
+        """Return L_context of 004, eq. 5, given cosines [n n]."""
         k = self.knobs
         steps = Steps(k=min(k.k, k.points), eps=k.eps, theta=ConstantGradient(k.alpha))
         w = contextual_similarity((2 - 2 * s).clamp_min(0), steps)
         return (same.to(w) - w).square().fill_diagonal_(0).mean()
 
     def contrastive(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
-        """L_contrast of 004, eq. 29, from cosines [n n]."""
+        """Return L_contrast of 004, eq. 29, given cosines [n n]."""
         other = ~torch.eye(len(s), dtype=torch.bool)
         parts = (self.knobs.delta_pos - s)[same & other].relu(), (s - self.knobs.delta_neg)[~same].relu()
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        place, places = self.knobs.place, numbers["places"]
+        place = self.knobs.place
+        places = numbers["places"]
         at = int(np.searchsorted(places, place))
         here = {name: v[at] for name, v in numbers["values"].items()}
         figure = self.canvas(
@@ -84,39 +85,66 @@ class UnitCircle(Figure):
             value, pull = numbers["values"][name].T
             for index, (what, y) in enumerate((("loss", value), ("pull towards its own class", pull))):
                 figure.add_scatter(
-                    x=places, y=y, name=what, legendgroup=what, showlegend=column == 1, mode="lines",
+                    x=places,
+                    y=y,
+                    name=what,
+                    legendgroup=what,
+                    showlegend=column == 1,
+                    mode="lines",
                     line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
-                    row=1, col=column, secondary_y=index == 1,
-                )  # fmt: skip
+                    row=1,
+                    col=column,
+                    secondary_y=index == 1,
+                )
             figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
             figure.update_yaxes(
-                title_text="pull (loss / radian)", showgrid=False, rangemode="tozero",
-                tickmode="auto", nticks=6,
-                row=1, col=column, secondary_y=True,
-            )  # fmt: skip
+                title_text="pull (loss / radian)",
+                showgrid=False,
+                rangemode="tozero",
+                tickmode="auto",
+                nticks=6,
+                row=1,
+                col=column,
+                secondary_y=True,
+            )
             figure.add_vline(x=place, line=DOTTED, row=1, col=column)
             figure.update_xaxes(title_text="place (0 wrong, 1 own class)", row=1, col=column)
         self._draw_points(figure, numbers)
         return style.legend_below(figure)
 
     def _draw_points(self, figure: PlotlyFigure, numbers: Numbers) -> None:
-        """Both classes on the circle, and the point that moves between them."""
+        """Draw both classes on the circle, and the point that moves between them."""
         angles = numbers["angles"].copy()
         angles[numbers["mover"]] = (1 - self.knobs.place) * np.pi / 2
-        x, y, mover = np.cos(angles), np.sin(angles), numbers["mover"]
+        x = np.cos(angles)
+        y = np.sin(angles)
+        mover = numbers["mover"]
         for index, name in enumerate(("first class", "second class")):
             mine = (numbers["labels"] == index) & (np.arange(len(angles)) != mover)
             marks(figure, index, name, x[mine], y[mine], size=8, opacity=0.6, **BESIDE)
         figure.add_scatter(
-            x=[x[mover]], y=[y[mover]], mode="markers", name="the moving point",
-            marker={"symbol": "star", "size": 17, "color": style.VERMILLION,
-                    "line": {"width": 1.5, "color": style.BLACK}}, **BESIDE,
-        )  # fmt: skip
+            x=[x[mover]],
+            y=[y[mover]],
+            mode="markers",
+            name="the moving point",
+            marker={
+                "symbol": "star",
+                "size": 17,
+                "color": style.VERMILLION,
+                "line": {"width": 1.5, "color": style.BLACK},
+            },
+            **BESIDE,
+        )
         around = np.linspace(0, 2 * np.pi, 73)
         figure.add_scatter(
-            x=np.cos(around), y=np.sin(around), mode="lines", line={"color": style.GREY, "width": 1}, hoverinfo="skip",
-            showlegend=False, **BESIDE,
-        )  # fmt: skip
+            x=np.cos(around),
+            y=np.sin(around),
+            mode="lines",
+            line={"color": style.GREY, "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+            **BESIDE,
+        )
         figure.update_xaxes(title_text="first coordinate", **BESIDE)
         figure.update_yaxes(scaleanchor="x2", **BESIDE)
 

@@ -47,38 +47,48 @@ class WrongWayPairs(Figure):
 
     def numbers(self) -> Numbers:
         embeddings, labels = self._batch()
-        share, mass = {}, {}
+        share = {}
+        mass = {}
         for name, parts in VARIANTS.items():
             loss = losses.create("contextual", lam=1.0, gamma=0.0, eps=self.knobs.eps, k=self.knobs.per_class, **parts)
             pairs = pair_gradients(loss, embeddings, labels)
             upper = np.triu(pairs.active, 1)
-            force, same = np.abs(pairs.gradients), pairs.same
-            kinds = [
-                upper & of_class & (np.sign(pairs.gradients) == sign)
-                for of_class, sign in ((same, -1), (same, 1), (~same, 1), (~same, -1))
+            force = np.abs(pairs.gradients)
+            same = pairs.same
+            sign = np.sign(pairs.gradients)
+            kinds = [  # in the order of KINDS
+                upper & same & (sign == -1),
+                upper & same & (sign == 1),
+                upper & ~same & (sign == 1),
+                upper & ~same & (sign == -1),
             ]
             share[name] = np.array([kind.sum() for kind in kinds]) / max(1, upper.sum())
             mass[name] = np.array([force[kind].sum() for kind in kinds]) / max(1e-12, force[upper].sum())
         return {"share": share, "mass": mass}
 
     def _batch(self) -> tuple[np.ndarray, np.ndarray]:
-        """Embeddings and labels of some classes of the example run that have images enough."""
+        """Draw a batch from the classes of the example run that have enough images; return embeddings and labels."""
         k = self.knobs
         (run,) = _bundled.examples((k.network,))
         images = run.embeddings()
         assert images is not None, "example runs hold embeddings"
         random = np.random.default_rng(k.seed)
-        numbers, counts = np.unique(images.labels, return_counts=True)
-        chosen = random.permutation(numbers[counts >= k.per_class])[: k.classes]
-        rows = np.concatenate([random.permutation(np.flatnonzero(images.labels == c))[: k.per_class] for c in chosen])
-        return images.vectors[rows].astype(np.float64), images.labels[rows]
+        labels, counts = np.unique(images.labels, return_counts=True)
+        classes = random.permutation(labels[counts >= k.per_class])[: k.classes]
+        rows = []
+        for label in classes:
+            class_rows = np.flatnonzero(images.labels == label)
+            rows.append(random.permutation(class_rows)[: k.per_class])
+        batch = np.concatenate(rows)
+        return images.vectors[batch].astype(np.float64), images.labels[batch]
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        whole, bare = (_wrong(numbers["share"][name]) for name in ("contextual", "without M₋"))
+        whole = _wrong(numbers["share"]["contextual"])
+        without_m = _wrong(numbers["share"]["without M₋"])
         force = _wrong(numbers["mass"]["contextual"])
         figure = self.canvas(
             f"<b>{whole:.0%}</b> of the pairs that move go against their label ({force:.0%} of the force), "
-            f"<b>{bare:.0%}</b> without M₋; {self.knobs.classes} classes of emoji that the network never saw",
+            f"<b>{without_m:.0%}</b> without M₋; {self.knobs.classes} classes of emoji that the network never saw",
             panels=("share of the pairs that move", "share of the force on them"),
             shared_yaxes=True,
             horizontal_spacing=0.06,
@@ -88,31 +98,43 @@ class WrongWayPairs(Figure):
         for index, kind in enumerate(KINDS):
             wrong = index in (1, 3)
             sign = style.WRONG if wrong else style.RIGHT
-            for column, of in ((1, "share"), (2, "mass")):
-                parts = [numbers[of][name][index] for name in VARIANTS]
+            for column, measure in ((1, "share"), (2, "mass")):
+                parts = [numbers[measure][name][index] for name in VARIANTS]
                 figure.add_bar(
-                    y=list(VARIANTS), x=parts, orientation="h", name=f"{sign} {kind}", legendgroup=kind,
-                    showlegend=column == 1, text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
-                    textposition="inside", insidetextanchor="middle", textangle=0, hovertemplate="%{y}<br>%{x:.1%}",
+                    y=list(VARIANTS),
+                    x=parts,
+                    orientation="h",
+                    name=f"{sign} {kind}",
+                    legendgroup=kind,
+                    showlegend=column == 1,
+                    text=[f"{part:.0%}" if part > 0.06 else "" for part in parts],
+                    textposition="inside",
+                    insidetextanchor="middle",
+                    textangle=0,
+                    hovertemplate="%{y}<br>%{x:.1%}",
                     marker={
-                        "color": style.COLOURS[index], "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3}
+                        "color": style.COLOURS[index],
+                        "pattern": {"shape": "/" if wrong else "", "fgopacity": 0.3},
                     },
-                    row=1, col=column,
-                )  # fmt: skip
+                    row=1,
+                    col=column,
+                )
         figure.update_layout(barmode="stack", legend_traceorder="normal")
         figure.update_xaxes(range=[0, 1], tickformat=".0%")
         figure.update_yaxes(autorange="reversed")
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        sentences = "; ".join(
-            f"{name}: {_wrong(share):.1%} of the pairs and {_wrong(numbers['mass'][name]):.1%} of the force, of which "
-            f"strangers pulled together {share[3]:.1%} and {numbers['mass'][name][3]:.1%}"
-            for name, share in numbers["share"].items()
-        )
-        return f"Pairs that go against their label. {sentences}."
+        variants = []
+        for name, share in numbers["share"].items():
+            mass = numbers["mass"][name]
+            variants.append(
+                f"{name}: {_wrong(share):.1%} of the pairs and {_wrong(mass):.1%} of the force, of which "
+                f"strangers pulled together {share[3]:.1%} and {mass[3]:.1%}"
+            )
+        return f"Pairs that go against their label. {'; '.join(variants)}."
 
 
 def _wrong(parts: np.ndarray) -> float:
-    """Pushed apart within a class, or pulled together across two."""
+    """Return the part that is pushed apart within a class or pulled together across two."""
     return float(parts[1] + parts[3])

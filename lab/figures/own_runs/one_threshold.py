@@ -46,13 +46,15 @@ class OneThreshold(_runs.RunFigure):
         edges = [int(np.abs(counts.thresholds - one).argmin()) for one in np.linspace(least, 1, BINS + 1)]
         names = _thumbnails.names(_thumbnails.images(runs[0]), stored.items)
         return {
-            "edges": counts.thresholds[edges], "class": names[int(stored.items[groups == row][0])],
+            "edges": counts.thresholds[edges],
+            "class": names[int(stored.items[groups == row][0])],
             "panels": [
                 _panel(counts.same[rows].sum(0), counts.other[rows].sum(0), edges, column)
                 for rows in (slice(None), slice(row, row + 1))
             ],
-            "opis": inconsistency(counts, 0.01, 0.1), "run": runs[0].name,
-        }  # fmt: skip
+            "opis": inconsistency(counts, 0.01, 0.1),
+            "run": runs[0].name,
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(
@@ -63,10 +65,15 @@ class OneThreshold(_runs.RunFigure):
             for index, name in enumerate(("same", "other")):
                 shares = panel[name]
                 figure.add_scatter(
-                    x=numbers["edges"], y=np.append(shares, shares[-1]), fill="tozeroy", opacity=0.8,
-                    name=("pairs of one class", "pairs of two classes")[index], showlegend=where is LEFT,
-                    line={**style.line(index), "shape": "hv"}, **where,
-                )  # fmt: skip
+                    x=numbers["edges"],
+                    y=np.append(shares, shares[-1]),
+                    fill="tozeroy",
+                    opacity=0.8,
+                    name=("pairs of one class", "pairs of two classes")[index],
+                    showlegend=where is LEFT,
+                    line={**style.line(index), "shape": "hv"},
+                    **where,
+                )
             figure.add_vline(x=self.knobs.threshold, line=DASHED, **where)
         figure.update_xaxes(title_text="cosine similarity")
         figure.update_yaxes(tickformat=".0%").update_yaxes(title_text="share of the pairs of each kind", **LEFT)
@@ -84,7 +91,7 @@ class OneThreshold(_runs.RunFigure):
 
 
 def _panel(same: np.ndarray, other: np.ndarray, edges: list[int], column: int) -> Numbers:
-    """Shares between the edges of pairs of one class and of two, and the rates at the threshold."""
+    """Return the shares per bin of pairs of one class and of two classes, and the rates at the threshold."""
     sides = {
         name: -np.diff(np.append(of[edges[:-1]], 0)) / max(1, of[0]) for name, of in (("same", same), ("other", other))
     }

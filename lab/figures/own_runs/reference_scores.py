@@ -24,48 +24,44 @@ DATA = {
 COLUMN = {"ROxford": "mAP-M", "RParis": "mAP-M"}
 """The score that is compared, where it is not r@1."""
 UNTRAINED = "Pretrained alone"
-"""What a network brings before any loss, by the slides of 002."""
+"""Method of the rows of pretrained networks without further training, from the slides of 002."""
 FACETS = {"ResNet": "ResNet", "small transformers": "DeiT", "large transformers": "ViT-B"}
-"""Title of a panel, and how the names of its backbones begin."""
+"""Title of a panel, and the beginning of the names of its backbones."""
 
 
 def published(dataset: str) -> list[tuple[str, str, float, str]]:
-    """Name, backbone, score in percent and source of every row that a recipe trains, and of networks before training.
+    """Return name, backbone, score in percent and source of every row that a recipe trains, and of pretrained networks.
 
-    Backbone, width and test set are said, since scores across them do not compare.
+    The names include backbone, width and test set, since scores across them are not comparable.
     """
     column = COLUMN.get(dataset, "r@1")
-    return [
-        (
-            ", ".join(map(str, filter(None, (row.method, row.encoder, row.dim, row.part)))),
-            str(row.encoder),
-            100 * row.values[column],
-            row.source,
-        )
-        for row in lab.papers.tables.rows(data=(DATA[dataset],))
-        if (row.recipe or row.method == UNTRAINED) and column in row.values
-    ]
+    rows = []
+    for row in lab.papers.tables.rows(data=(DATA[dataset],)):
+        if (row.recipe or row.method == UNTRAINED) and column in row.values:
+            parts = [str(part) for part in (row.method, row.encoder, row.dim, row.part) if part]
+            rows.append((", ".join(parts), str(row.encoder), 100 * row.values[column], row.source))
+    return rows
 
 
 def reproduced(file: str, dataset: str) -> list[tuple[str, float]]:
-    """Name and score in percent of what `lab papers reproduce` wrote, if it is of this benchmark.
+    """Return name and score in percent from an outcome of `lab papers reproduce`, if it is of this benchmark.
 
     Raises:
-        ValueError: the file is no such outcome.
+        ValueError: the file is not such an outcome.
     """
     column = COLUMN.get(dataset, "r@1")
     stored = read_outcome(file, "ReferenceScores", "lab papers reproduce")
     recipe = str(stored["knobs"].get("recipe"))
-    found = []
+    if all(row.data != DATA[dataset] for row in lab.papers.tables.of_recipe(recipe)):
+        return []
     for row in stored["rows"]:
         if row["setting"].get("score") == column and "ours" in row["scores"]:
-            found.append(100 * Estimate.read(row["scores"]["ours"]).mean)
-    same = any(row.data == DATA[dataset] for row in lab.papers.tables.of_recipe(recipe))
-    return [(f"{recipe}, reproduced", value) for value in found[:1] if same]
+            return [(f"{recipe}, reproduced", 100 * Estimate.read(row["scores"]["ours"]).mean)]
+    return []
 
 
 class ReferenceScores(_runs.RunFigure):
-    """Published scores as dots, a panel a backbone and a row a paper; own runs as bold lines through all of them."""
+    """Published scores as dots, with a panel per backbone and a row per paper; own runs as bold lines through all."""
 
     title = "Published numbers, and where own runs would stand"
     source = "RS@k, tables 2 and 3; ROADMAP, tables 1 to 4; Contextual, tables 2 to 4; DML deck, slides on backbones"
@@ -80,19 +76,28 @@ class ReferenceScores(_runs.RunFigure):
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")
-        scores = [(self._named(run), 100 * _runs.score(run, column)) for run in runs]
-        own = [(name, value) for name, value in scores if not np.isnan(value)]
-        own += reproduced(self.knobs.file, self.knobs.dataset) if self.knobs.file else []
+        own = []
+        for run in runs:
+            value = 100 * _runs.score(run, column)
+            if not np.isnan(value):
+                own.append((self._name(run), value))
+        if self.knobs.file:
+            own += reproduced(self.knobs.file, self.knobs.dataset)
         return {"published": published(self.knobs.dataset), "own": own}
 
-    def _named(self, run: _runs.Run) -> str:
-        """The run, and its data set where that is another than the benchmark's."""
+    def _name(self, run: _runs.RunLike) -> str:
+        """Return the run's name, with its data set if it is not the benchmark's."""
         data = _runs.setting(run, "data.name")
-        return run.name if data in (None, DATA[self.knobs.dataset]) else f"{run.name} (on {data}, not comparable)"
+        if data in (None, DATA[self.knobs.dataset]):
+            return run.name
+        return f"{run.name} (on {data}, not comparable)"
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         trained = [row for row in numbers["published"] if not row[0].startswith(UNTRAINED)]
-        facets = {title: start for title, start in FACETS.items() if any(row[1].startswith(start) for row in trained)}
+        facets = {}
+        for title, beginning in FACETS.items():
+            if any(encoder.startswith(beginning) for _, encoder, _, _ in trained):
+                facets[title] = beginning
         values = sorted(value for _, _, value, _ in trained)
         low = np.floor(values[0]) - 1
         papers = sorted({paper.split(",")[0] for *_, paper in trained})
@@ -104,20 +109,23 @@ class ReferenceScores(_runs.RunFigure):
             x=f"{COLUMN.get(self.knobs.dataset, 'r@1')} (%)",
             height=230 + 90 * len(papers),
         )
-        for panel, start in enumerate(facets.values(), start=1):
+        for panel, beginning in enumerate(facets.values(), start=1):
             for index, paper in enumerate(papers):
-                rows = sorted(
-                    (row for row in trained if row[1].startswith(start) and row[3].startswith(paper)),
-                    key=lambda r: r[2],
-                )
+                rows = [row for row in trained if row[1].startswith(beginning) and row[3].startswith(paper)]
                 if rows:
+                    rows.sort(key=lambda row: row[2])  # by score
                     self._draw_rows(figure, rows, index, {"row": 1, "col": panel})
             for index, (name, value) in enumerate(numbers["own"]):
-                line = style.line(index, 4)
                 figure.add_scatter(
-                    x=[max(value, low)] * 2, y=[-0.5, len(papers) - 0.5], mode="lines", name=f"{name}: {value:.1f}",
-                    line=line, showlegend=panel == 1, row=1, col=panel,
-                )  # fmt: skip
+                    x=[max(value, low)] * 2,
+                    y=[-0.5, len(papers) - 0.5],
+                    mode="lines",
+                    name=f"{name}: {value:.1f}",
+                    line=style.line(index, 4),
+                    showlegend=panel == 1,
+                    row=1,
+                    col=panel,
+                )
         most = max([*values, *(value for _, value in numbers["own"])])
         figure.update_xaxes(range=[low - 0.5, most + 0.4 * (most - low)])
         figure.update_yaxes(
@@ -128,13 +136,21 @@ class ReferenceScores(_runs.RunFigure):
 
     @staticmethod
     def _draw_rows(figure: PlotlyFigure, rows: list, index: int, where: dict[str, int]) -> None:
-        """The scores of one paper and backbone, apart where they coincide; the best has its name."""
+        """Draw the scores of one paper and backbone in several lanes, so that equal ones are visible; name the best."""
         lanes = index + 0.16 * (np.arange(len(rows)) % 4 - 1.5) * (len(rows) > 1)
         marks(
-            figure, index + 2, None, [value for _, _, value, _ in rows], lanes, size=10, opacity=0.8, showlegend=False,
+            figure,
+            index + 2,
+            None,
+            [value for _, _, value, _ in rows],
+            lanes,
+            size=10,
+            opacity=0.8,
+            showlegend=False,
             customdata=[f"{name}<br>{value:.1f}, {paper}" for name, _, value, paper in rows],
-            hovertemplate="%{customdata}<extra></extra>", **where,
-        )  # fmt: skip
+            hovertemplate="%{customdata}<extra></extra>",
+            **where,
+        )
         name, _, value, _ = rows[-1]
         best = f"{name.split(',')[0]} {value:.1f}"
         style.note(figure, best, value, lanes[-1], xshift=8, xanchor="left", **where)

@@ -35,7 +35,10 @@ class RunCurves(RunFigure):
             ]
             steps, losses = np.array(stepped, dtype=float).reshape(-1, 2).T
             window = min(self.knobs.smooth, max(1, len(losses)))
-            smooth = np.convolve(losses, np.ones(window) / window, "valid") if len(losses) else losses
+            if len(losses):
+                smooth = np.convolve(losses, np.ones(window) / window, "valid")
+            else:
+                smooth = losses
             curves[run.name] = {
                 "steps": steps[len(steps) - len(smooth) :],
                 "loss": smooth,

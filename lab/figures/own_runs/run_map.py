@@ -18,11 +18,17 @@ class RunMap(_runs.RunFigure):
     question = "Is there a ridge, or a single lucky cell?"
     stops = {
         "study": (
-            "anchor_epochs", "anchor_widths", "batch_size", "contextual_classes", "contextual_gap", "contextual_noise",
-            "contextual_parts", "contextual_weights",
+            "anchor_epochs",
+            "anchor_widths",
+            "batch_size",
+            "contextual_classes",
+            "contextual_gap",
+            "contextual_noise",
+            "contextual_parts",
+            "contextual_weights",
         ),
         "metric": ("MAP@R", "r@1"),
-    }  # fmt: skip
+    }
 
     study: str = knob("Stored sweep to show if no runs are selected.", default="contextual_weights")
     x: str = knob("Setting on the horizontal axis.", default="loss.lam")
@@ -39,8 +45,10 @@ class RunMap(_runs.RunFigure):
     def numbers(self, runs: Sequence = ()) -> Numbers:
         k = self.knobs
         on_x, on_y = _bundled.axes(runs) or (k.x, k.y)
-        cells, there = defaultdict(list), _runs.settings(runs)
-        if missing := [name for name in (on_x, on_y) if name not in there]:
+        cells = defaultdict(list)
+        there = _runs.settings(runs)
+        missing = [name for name in (on_x, on_y) if name not in there]
+        if missing:
             raise ValueError(f"RunMap: no run has {' or '.join(missing)}. Settings: {', '.join(there)}.")
         for run in runs:
             value = _runs.score(run, k.metric, k.split)
@@ -54,15 +62,23 @@ class RunMap(_runs.RunFigure):
         return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, (x, y) = self.knobs, numbers["axes"]
+        k = self.knobs
+        (x, y) = numbers["axes"]
         figure = self.canvas(
             f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}", x=x, y=y, height=480
         )
         figure.add_heatmap(
-            x=numbers["x"], y=numbers["y"], z=numbers["mean"], colorscale=style.SEQUENTIAL, xgap=2, ygap=2,
-            colorbar={"title": k.metric}, customdata=numbers["runs"], texttemplate="%{z:.3f}",
+            x=numbers["x"],
+            y=numbers["y"],
+            z=numbers["mean"],
+            colorscale=style.SEQUENTIAL,
+            xgap=2,
+            ygap=2,
+            colorbar={"title": k.metric},
+            customdata=numbers["runs"],
+            texttemplate="%{z:.3f}",
             hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{z:.4f}} over %{{customdata}} runs<extra></extra>",
-        )  # fmt: skip
+        )
         row, column = np.unravel_index(np.nanargmax(numbers["mean"]), numbers["mean"].shape)
         figure.add_annotation(
             x=int(column),
@@ -85,7 +101,7 @@ class RunMap(_runs.RunFigure):
 
 
 def _numeric(text: str) -> tuple:
-    """Sort key: numbers by value before words."""
+    """Return a sort key: numbers by value, before words."""
     try:
         return 0, float(text), ""
     except ValueError:

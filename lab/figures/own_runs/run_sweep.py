@@ -22,11 +22,17 @@ class RunSweep(_runs.RunFigure):
     question = "Is the difference between two settings larger than the difference between two seeds?"
     stops = {
         "study": (
-            "anchor_epochs", "anchor_shots", "anchor_widths", "batch_size", "calibration_gain", "contextual_noise",
-            "contextual_weights", "tau1",
+            "anchor_epochs",
+            "anchor_shots",
+            "anchor_widths",
+            "batch_size",
+            "calibration_gain",
+            "contextual_noise",
+            "contextual_weights",
+            "tau1",
         ),
         "metric": ("MAP@R", "r@1"),
-    }  # fmt: skip
+    }
 
     study: str = knob(
         "Sweep that comes with the package and is shown, on its own axes, when no runs are given.", default="batch_size"
@@ -47,7 +53,8 @@ class RunSweep(_runs.RunFigure):
         axis, group = _bundled.axes(runs) or (k.axis, k.group)
         cells: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in runs:
-            value, at = _runs.score(run, k.metric, k.split), _runs.setting(run, axis)
+            value = _runs.score(run, k.metric, k.split)
+            at = _runs.setting(run, axis)
             if at is not None and not np.isnan(value):
                 cells[str(_runs.setting(run, group))][at if isinstance(at, int | float) else str(at)].append(value)
         if not cells:
@@ -74,9 +81,16 @@ class RunSweep(_runs.RunFigure):
         )
         for index, (name, line) in enumerate(numbers["lines"].items()):
             curve(
-                figure, index, name, line["x"], line["mean"], size=9, error_y={"array": line["deviation"]},
-                customdata=line["runs"], hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
-            )  # fmt: skip
+                figure,
+                index,
+                name,
+                line["x"],
+                line["mean"],
+                size=9,
+                error_y={"array": line["deviation"]},
+                customdata=line["runs"],
+                hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
+            )
         places = sorted({x for line in numbers["lines"].values() for x in line["x"] if isinstance(x, int | float)})
         if places and places[0] > 0 and places[-1] >= WIDE * places[0]:
             title = f"{numbers['axis']} (log scale)"

@@ -20,7 +20,7 @@ SIGNS = {
 
 
 class VitalSigns(RunFigure):
-    """A line a run and a panel a sign, each with its threshold: the cause is the sign that lies beyond."""
+    """A line per run and a panel per vital sign with its threshold: a sign beyond its threshold is a cause."""
 
     title = "What the verdict looks at"
     source = "More"

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from lab import losses
 from lab.core import style
@@ -10,7 +11,7 @@ from lab.figures import _lists
 from lab.figures._base import BESIDE, DELTA, DOTTED, RHO, Figure, Numbers, PlotlyFigure, knob, temperature
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
-from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid
+from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid, Surrogate
 
 
 class ApStrip(Figure):
@@ -44,24 +45,34 @@ class ApStrip(Figure):
             "smooth_ap": (Sigmoid(k.tau), Sigmoid(k.tau)),
             "ap": (Heaviside(), Heaviside()),
         }
-        values = {n: 1 - _lists.smooth_precision(scores, relevant, *s).item() for n, s in steps.items()}
-        push = {
-            n: -_lists.gradient(lambda x, s=s: 1 - _lists.smooth_precision(x, relevant, *s), scores)
-            for n, s in steps.items()
-        }
+        values = {}
+        push = {}
+        for name, (plus, minus) in steps.items():
+
+            def loss(scores: Tensor, plus: Surrogate = plus, minus: Surrogate = minus) -> Tensor:
+                return 1 - _lists.smooth_precision(scores, relevant, plus, minus)
+
+            values[name] = loss(scores).item()
+            push[name] = -_lists.gradient(loss, scores)
         if k.loss not in push:
             push[k.loss] = -list_gradients(losses.create(k.loss), scores, relevant).gradients
         return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": values, "push": push}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        values, chosen = numbers["losses"], self.knobs.loss
+        values = numbers["losses"]
+        chosen = self.knobs.loss
         name = {chosen: chosen} | {"ap": "1 - AP", "smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
-        bounds = {n: values[n] >= values["ap"] - 1e-12 for n in ("smooth_ap", "sup_ap")}
-        badges = " · ".join(
-            style.badge(ok, f"{name[n]} {'bounds' if ok else 'is below'} 1 - AP here") for n, ok in bounds.items()
-        )
+        badges = []
+        colours = [style.BLACK]
+        patterns = [""]
+        for loss in ("smooth_ap", "sup_ap"):
+            bounds = values[loss] >= values["ap"] - 1e-12
+            verb = "bounds" if bounds else "is below"
+            badges.append(style.badge(bounds, f"{name[loss]} {verb} 1 - AP here"))
+            colours.append(style.BLUE if bounds else style.VERMILLION)
+            patterns.append("" if bounds else "/")
         figure = self.canvas(
-            badges,
+            " · ".join(badges),
             panels=(f"the list, and the push of {name[chosen]}", "loss of the list"),
             height=560,
             column_widths=[0.66, 0.34],
@@ -71,18 +82,21 @@ class ApStrip(Figure):
         draw_strip(figure, numbers["scores"], numbers["relevant"], numbers["push"][chosen])
         order = ["ap", "smooth_ap", "sup_ap"]
         figure.add_bar(
-            x=[name[n] for n in order], y=[values[n] for n in order], showlegend=False,
-            marker={
-                "color": [style.BLACK, *(style.BLUE if bounds[n] else style.VERMILLION for n in order[1:])],
-                "pattern": {"shape": ["", *("" if bounds[n] else "/" for n in order[1:])]},
-            }, text=[f"{values[n]:.3f}" for n in order], textposition="outside", **BESIDE,
-        )  # fmt: skip
+            x=[name[loss] for loss in order],
+            y=[values[loss] for loss in order],
+            showlegend=False,
+            marker={"color": colours, "pattern": {"shape": patterns}},
+            text=[f"{values[loss]:.3f}" for loss in order],
+            textposition="outside",
+            **BESIDE,
+        )
         figure.add_hline(y=values["ap"], line=DOTTED, **BESIDE)
         figure.update_yaxes(range=[0, 1.15], **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        values, push = numbers["losses"], numbers["push"][self.knobs.loss]
+        values = numbers["losses"]
+        push = numbers["push"][self.knobs.loss]
         wrong = int(np.sum(np.where(numbers["relevant"], push < -1e-9, push > 1e-9)))
         return (
             f"A list of {len(push)} items. 1 - AP is {values['ap']:.3f}, SmoothAP {values['smooth_ap']:.3f}, SupAP "

@@ -38,7 +38,7 @@ class MetricPlayground(Figure):
     classes: str = knob("Classes of your own points, one letter each, for instance AABB.", default="")
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
-        """Points [n 2] and labels [n].
+        """Return points [n 2] and labels [n].
 
         Raises:
             ValueError: x, y and classes have different lengths, or fewer than two points of a class.
@@ -83,7 +83,9 @@ class MetricPlayground(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        points, labels, metrics = numbers["points"], numbers["labels"], numbers["metrics"]
+        points = numbers["points"]
+        labels = numbers["labels"]
+        metrics = numbers["metrics"]
         figure = self.canvas(
             f"NMI {metrics['NMI']:.3f} against MAP@R {metrics['MAP@R']:.3f}; grey outlines show the k-means cluster",
             panels=("embeddings", "what each metric says"),
@@ -95,30 +97,55 @@ class MetricPlayground(Figure):
         for label in np.unique(labels):
             mine = labels == label
             marks(
-                figure, int(label), f"class {letters([label])[0]}", points[mine, 0], points[mine, 1], size=8,
-                customdata=numbers["clusters"][mine], hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}",
+                figure,
+                int(label),
+                f"class {letters([label])[0]}",
+                points[mine, 0],
+                points[mine, 1],
+                size=8,
+                customdata=numbers["clusters"][mine],
+                hovertemplate="(%{x:.2f}, %{y:.2f})<br>cluster %{customdata}",
                 **LEFT,
-            )  # fmt: skip
+            )
         for cluster in np.unique(numbers["clusters"]):
             mine = numbers["clusters"] == cluster
             figure.add_scatter(
-                x=points[mine, 0], y=points[mine, 1], mode="markers", name=f"k-means {cluster + 1}", hoverinfo="skip",
-                marker={"symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open", "size": 17,
-                        "color": style.GREY, "line": {"width": 1.5}}, **LEFT,
-            )  # fmt: skip
+                x=points[mine, 0],
+                y=points[mine, 1],
+                mode="markers",
+                name=f"k-means {cluster + 1}",
+                hoverinfo="skip",
+                marker={
+                    "symbol": f"{style.MARKERS[cluster % 8].replace('x', 'hexagon')}-open",
+                    "size": 17,
+                    "color": style.GREY,
+                    "line": {"width": 1.5},
+                },
+                **LEFT,
+            )
         figure.add_bar(
-            y=list(metrics), x=list(metrics.values()), showlegend=False, orientation="h",
+            y=list(metrics),
+            x=list(metrics.values()),
+            showlegend=False,
+            orientation="h",
             marker={
                 "color": [style.GREY] * 3 + [style.BLUE] * 4,
                 "pattern": {"shape": ["/"] * 3 + [""] * 4},
-            }, text=[f"{v:.2f}" for v in metrics.values()], textposition="inside", insidetextanchor="start", **BESIDE,
-        )  # fmt: skip
+            },
+            text=[f"{v:.2f}" for v in metrics.values()],
+            textposition="inside",
+            insidetextanchor="start",
+            **BESIDE,
+        )
         if numbers["deck"]:
             figure.add_scatter(
-                y=list(numbers["deck"]), x=list(numbers["deck"].values()), mode="markers", name="the deck's layout",
+                y=list(numbers["deck"]),
+                x=list(numbers["deck"].values()),
+                mode="markers",
+                name="the deck's layout",
                 marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
                 **BESIDE,
-            )  # fmt: skip
+            )
         figure.update_yaxes(scaleanchor="x", **LEFT)
         figure.update_xaxes(range=[0, 1.18], **BESIDE)
         figure.update_yaxes(autorange="reversed", type="category", **BESIDE)

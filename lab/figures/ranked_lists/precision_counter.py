@@ -30,7 +30,9 @@ class PrecisionCounter(Figure):
         return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        hits, inside, total = numbers["hits"], numbers["inside"], numbers["total"]
+        hits = numbers["hits"]
+        inside = numbers["inside"]
+        total = numbers["total"]
         values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
         figure = self.canvas(f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
         groups = (
@@ -41,10 +43,14 @@ class PrecisionCounter(Figure):
         for name, mask, colour, hatch in groups:
             faded = 0.35 if colour == style.VERMILLION else 1
             figure.add_bar(
-                x=np.flatnonzero(mask) + 1, y=numbers["precision"][mask], name=name, width=0.8,
+                x=np.flatnonzero(mask) + 1,
+                y=numbers["precision"][mask],
+                name=name,
+                width=0.8,
                 marker={"color": colour, "pattern": {"shape": hatch}, "opacity": faded},
-                text=[f"{p:.2f}" for p in numbers["precision"][mask]], textposition="outside",
-            )  # fmt: skip
+                text=[f"{p:.2f}" for p in numbers["precision"][mask]],
+                textposition="outside",
+            )
         figure.add_vline(x=total + 0.5, line=DASHED, annotation_text=f"R = {total}")
         figure.update_xaxes(dtick=1, range=[0.4, max(len(hits), total) + 0.8])
         figure.update_yaxes(range=[0, 1.18])

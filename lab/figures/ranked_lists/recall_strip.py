@@ -33,12 +33,15 @@ class RecallStrip(Figure):
 
     def idle(self, runs: object = None) -> set[str]:
         clip = set() if self.numbers()["clipped"] else {"clip"}
-        return clip | {"divide_by_k"} if self.knobs.k >= self.knobs.pattern.count("+") else clip
+        if self.knobs.k >= self.knobs.pattern.count("+"):
+            return clip | {"divide_by_k"}
+        return clip
 
     def numbers(self) -> Numbers:
         k = self.knobs
         scores, relevant = _lists.read(k.scores, k.pattern)
-        counting, ranking = Sigmoid(k.tau1), Sigmoid(k.tau2)
+        counting = Sigmoid(k.tau1)
+        ranking = Sigmoid(k.tau2)
 
         def loss(s: Tensor) -> Tensor:
             return 1 - _lists.recall_at_k(s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip)
@@ -83,10 +86,14 @@ class RecallStrip(Figure):
             (("step H(k - rank)", exact), ("σ(τ₁)", numbers["credit"][mine][order]))
         ):
             figure.add_bar(
-                x=names, y=values, name=label,
+                x=names,
+                y=values,
+                name=label,
                 marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
-                text=[f"{v:.2f}" for v in values], textposition="outside", **BESIDE,
-            )  # fmt: skip
+                text=[f"{v:.2f}" for v in values],
+                textposition="outside",
+                **BESIDE,
+            )
         figure.update_yaxes(range=[0, 1.15], **BESIDE)
         style.legend_below(figure)
         return figure.update_layout(barmode="group")

@@ -32,9 +32,13 @@ class RetrievalProtocols(Figure):
         return {"vectors": twelve.VECTORS.tolist(), "names": twelve.NAMES, "pictures": twelve.pictures()}
 
     def numbers(self) -> Numbers:
-        k, everyone = self.knobs, np.arange(12)
+        k = self.knobs
+        everyone = np.arange(12)
         queries = everyone if k.same_source else ASKING
-        gallery = everyone if k.same_source else np.setdiff1d(everyone, ASKING)
+        if k.same_source:
+            gallery = everyone
+        else:
+            gallery = np.setdiff1d(everyone, ASKING)
         scores = twelve.VECTORS[queries] @ twelve.VECTORS[gallery].T
         own = queries[:, None] == gallery[None, :]
         if k.exclude_self:
@@ -58,8 +62,13 @@ class RetrievalProtocols(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        k, order, hits, queries = self.knobs.k, numbers["order"], numbers["hits"], numbers["queries"]
-        query, right, positives = numbers["query"], numbers["found"], numbers["positives"]
+        k = self.knobs.k
+        order = numbers["order"]
+        hits = numbers["hits"]
+        queries = numbers["queries"]
+        query = numbers["query"]
+        right = numbers["found"]
+        positives = numbers["positives"]
         figure = self.canvas(
             f"r@{k}, at least one hit: <b>{numbers['hit_rate']:.3f}</b> · recall@{k}, share of the positives: "
             f"<b>{numbers['recall']:.3f}</b> · framed: {twelve.NAMES[queries[query]]} finds {right} of {positives} by "
@@ -72,10 +81,18 @@ class RetrievalProtocols(Figure):
         state = np.where(numbers["own"], 1, np.where(hits, 2, 0))
         mark = np.where(numbers["own"], "self", np.where(hits, style.RIGHT, style.WRONG))
         figure.add_heatmap(
-            x=np.arange(1, order.shape[1] + 1), z=state, zmin=0, zmax=2, showscale=False, xgap=3, ygap=3,
-            colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")), text=mark,
-            customdata=np.array(twelve.NAMES)[order], hovertemplate="rank %{x}: %{customdata} %{text}<extra></extra>",
-        )  # fmt: skip
+            x=np.arange(1, order.shape[1] + 1),
+            z=state,
+            zmin=0,
+            zmax=2,
+            showscale=False,
+            xgap=3,
+            ygap=3,
+            colorscale=((0, "#F6C9AD"), (0.5, "#D9D9D9"), (1, "#A9CFE8")),
+            text=mark,
+            customdata=np.array(twelve.NAMES)[order],
+            hovertemplate="rank %{x}: %{customdata} %{text}<extra></extra>",
+        )
         twelve.lay(figure, order.ravel(), columns.ravel() + 0.85, rows.ravel(), (0.6, 0.86))
         figure.add_scatter(
             x=columns.ravel() + 1.32, y=rows.ravel(), text=mark.ravel(), mode="text", showlegend=False, hoverinfo="skip"

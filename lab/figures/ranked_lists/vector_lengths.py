@@ -23,7 +23,8 @@ class VectorLengths(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         names, degrees, lengths = zip(("S", k.angle, k.length), *OTHERS, strict=True)
-        radians, sizes = np.radians(degrees), np.array(lengths)
+        radians = np.radians(degrees)
+        sizes = np.array(lengths)
         vectors = sizes[:, None] * np.column_stack([np.cos(radians), np.sin(radians)])
         query = np.array([1.0, 0.0])
         scores = {
@@ -47,9 +48,16 @@ class VectorLengths(Figure):
             y=("second coordinate", "ranked by"),
         )
         figure.add_scatter(
-            x=[0, 1], y=[0, 0], mode="lines+markers+text", text=["", "query"], textposition="bottom right",
-            line=style.line(6, 4), marker={"size": [0, 9], "color": style.BLACK}, showlegend=False, **LEFT,
-        )  # fmt: skip
+            x=[0, 1],
+            y=[0, 0],
+            mode="lines+markers+text",
+            text=["", "query"],
+            textposition="bottom right",
+            line=style.line(6, 4),
+            marker={"size": [0, 9], "color": style.BLACK},
+            showlegend=False,
+            **LEFT,
+        )
         for index, (name, mask) in enumerate(
             ((f"{style.RIGHT} of the query's class", numbers["mine"]), (f"{style.WRONG} a stranger", ~numbers["mine"]))
         ):
@@ -62,23 +70,40 @@ class VectorLengths(Figure):
 
     def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
         """The vectors of one kind: as lines from the origin, and at their ranks."""
-        names, (x, y) = np.array(numbers["names"]), numbers["vectors"][mask].T
+        names = np.array(numbers["names"])
+        (x, y) = numbers["vectors"][mask].T
         gap = np.full(len(x), np.nan)
         curve(
-            figure, index, None, np.column_stack([0 * x, x, gap]).ravel(), np.column_stack([0 * y, y, gap]).ravel(),
-            width=1.5, hoverinfo="skip", showlegend=False, **LEFT,
-        )  # fmt: skip
+            figure,
+            index,
+            None,
+            np.column_stack([0 * x, x, gap]).ravel(),
+            np.column_stack([0 * y, y, gap]).ravel(),
+            width=1.5,
+            hoverinfo="skip",
+            showlegend=False,
+            **LEFT,
+        )
         places = [(rank, way, row) for way, rows in numbers["order"].items() for rank, row in enumerate(rows, 1)]
         ranked = [(rank, way, names[row]) for rank, way, row in places if mask[row]]
         for column, xs, ys, texts in ((1, x, y, names[mask]), (2, *map(list, zip(*ranked, strict=True)))):
             figure.add_scatter(
-                x=xs, y=ys, text=texts, mode="markers+text", name=name,
-                textposition="middle right" if column == 1 and index == 0 else "top center", legendgroup=name,
-                showlegend=column == 2, marker=style.marker(index, 11), row=1, col=column,
-            )  # fmt: skip
+                x=xs,
+                y=ys,
+                text=texts,
+                mode="markers+text",
+                name=name,
+                textposition="middle right" if column == 1 and index == 0 else "top center",
+                legendgroup=name,
+                showlegend=column == 2,
+                marker=style.marker(index, 11),
+                row=1,
+                col=column,
+            )
 
     def alt(self, numbers: Numbers) -> str:
-        k, place = self.knobs, numbers["place"]
+        k = self.knobs
+        place = numbers["place"]
         return (
             f"A stranger of length {k.length:g} at {k.angle:g} degrees from the query: number {place['cosine']} of six "
             f"by cosine, {place['inner product']} by inner product, {place['distance']} by distance."

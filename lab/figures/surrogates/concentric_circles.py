@@ -57,9 +57,17 @@ class ConcentricCircles(Figure):
         panes = {}
         for name, theta in (("constant gradient", "step"), ("sigmoid", "sigmoid"), ("upper bound", "upper_bound")):
             loss = losses.create(
-                "contextual", theta=theta, alpha=k.alpha, tau=k.tau, eps=k.eps, lam=1.0, gamma=0.0, k=4,
-                intersection=False, expansion=False,
-            )  # fmt: skip
+                "contextual",
+                theta=theta,
+                alpha=k.alpha,
+                tau=k.tau,
+                eps=k.eps,
+                lam=1.0,
+                gamma=0.0,
+                k=4,
+                intersection=False,
+                expansion=False,
+            )
             net = self._train(loss, points, labels)
             with torch.no_grad():
                 out = nn.functional.normalize(net(clean), dim=1).double().numpy()
@@ -86,7 +94,8 @@ class ConcentricCircles(Figure):
         return net
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        panes, labels = numbers["panes"], numbers["labels"]
+        panes = numbers["panes"]
+        labels = numbers["labels"]
         titles = ("the rings", *(f"{n}, MAP@R {p['MAP@R']:.2f}" for n, p in panes.items()))
         figure = self.canvas(
             f"clean points after {self.knobs.steps} steps on points with noise {self.knobs.noise:g}; embeddings have "
@@ -103,12 +112,21 @@ class ConcentricCircles(Figure):
             clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
             for column, points in enumerate(clouds, 1):
                 marks(
-                    figure, int(c), f"ring {letters([c])[0]}", points[mine, 0], points[mine, 1], size=6, opacity=0.75,
+                    figure,
+                    int(c),
+                    f"ring {letters([c])[0]}",
+                    points[mine, 0],
+                    points[mine, 1],
+                    size=6,
+                    opacity=0.75,
                     **panel(column, str(c)),
-                )  # fmt: skip
+                )
         for column in range(1, 5):
             axis = "x" if column == 1 else f"x{column}"
-            reach = 1.15 if column == 1 else 1.2 + 0.12 * float(labels.max())
+            if column == 1:
+                reach = 1.15
+            else:
+                reach = 1.2 + 0.12 * float(labels.max())
             figure.update_xaxes(range=[-reach, reach], row=1, col=column)
             figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
         return style.legend_below(figure)

@@ -56,7 +56,8 @@ class HMinus(Figure):
         if k.compare:
             curves |= {"H⁺ = step": HPlus(), "sigmoid": Sigmoid(k.tau)}
         ends = torch.tensor([k.delta, after], dtype=torch.float64)
-        values, slopes = h_minus.value(ends).tolist(), h_minus.derivative(ends).tolist()
+        values = h_minus.value(ends).tolist()
+        slopes = h_minus.derivative(ends).tolist()
         return {
             "gaps": gaps,
             "curves": {n: (c.value(at).numpy(), c.derivative(at).numpy()) for n, c in curves.items()},

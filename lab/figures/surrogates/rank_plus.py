@@ -18,8 +18,10 @@ class RankPlus(Figure):
     rank_minus: int = knob("Negatives ranked before it.", default=5, ge=0, le=30, unit="ranks")
 
     def numbers(self) -> Numbers:
-        plus, minus = float(self.knobs.rank_plus), float(self.knobs.rank_minus)
-        p, m = np.arange(1, 31), np.arange(0, 31)
+        plus = float(self.knobs.rank_plus)
+        minus = float(self.knobs.rank_minus)
+        p = np.arange(1, 31)
+        m = np.arange(0, 31)
         total = plus + minus
         return {
             "plus": p,
@@ -40,10 +42,15 @@ class RankPlus(Figure):
             height=520,
         )
         figure.add_heatmap(
-            x=numbers["plus"], y=numbers["minus"], z=numbers["precision"], colorscale=style.SEQUENTIAL, zmin=0, zmax=1,
+            x=numbers["plus"],
+            y=numbers["minus"],
+            z=numbers["precision"],
+            colorscale=style.SEQUENTIAL,
+            zmin=0,
+            zmax=1,
             colorbar={"title": "precision"},
             hovertemplate="rank⁺ %{x}, rank⁻ %{y}<br>precision %{z:.3f}<extra></extra>",
-        )  # fmt: skip
+        )
         arrows = (
             (6, 0, style.VERMILLION, f"{style.WRONG} more rank⁺ raises precision,<br>by pushing the positive down"),
             (0, -6, style.BLUE, f"{style.RIGHT} fewer negatives ahead<br>raises precision"),
@@ -51,15 +58,19 @@ class RankPlus(Figure):
         for dx, dy, colour, text in arrows:
             if (dx and numbers["by_plus"] == 0) or (dy and k.rank_minus == 0):
                 continue
-            x, y = min(30, k.rank_plus + dx), max(0, k.rank_minus + dy)
+            x = min(30, k.rank_plus + dx)
+            y = max(0, k.rank_minus + dy)
             arrow(figure, (k.rank_plus, k.rank_minus), (x, y), colour, width=4)
             style.note(
                 figure, text, x, y, xanchor="left" if dx else "center", yanchor="bottom" if dx else "top", xshift=6
             )
         figure.add_scatter(
-            x=[k.rank_plus], y=[k.rank_minus], mode="markers", showlegend=False,
+            x=[k.rank_plus],
+            y=[k.rank_minus],
+            mode="markers",
+            showlegend=False,
             marker={"size": 16, "color": "white", "symbol": "star", "line": {"width": 2, "color": style.BLACK}},
-        )  # fmt: skip
+        )
         return figure
 
     def alt(self, numbers: Numbers) -> str:

@@ -23,9 +23,14 @@ class Surrogates(Figure):
     delta: float = DELTA
     released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
     alpha: float = knob(
-        "Backward slope of theta, on squared distances; per cosine it is twice that.", default=10.0, ge=0.1, le=100,
-        scale="log", unit="1/squared distance", source="Contextual, eq. 1"
-    )  # fmt: skip
+        "Backward slope of theta, on squared distances; per cosine it is twice that.",
+        default=10.0,
+        ge=0.1,
+        le=100,
+        scale="log",
+        unit="1/squared distance",
+        source="Contextual, eq. 1",
+    )
     bins: int = knob("Soft bins on [-1, 1].", default=20, ge=2, le=200, source="SoftBin-AP")
     phase: float = knob("Where the positive lies between two bin centres; 0 is on one.", default=0.0, ge=0, lt=1)
     reach: float = knob(
@@ -33,35 +38,38 @@ class Surrogates(Figure):
     )
 
     def surrogates(self) -> dict[str, surrogates.Surrogate]:
-        """The curves by name."""
+        """Return the surrogates by name."""
         k = self.knobs
+        if k.released:
+            h_minus_name = "H⁻ (released)"
+            h_minus = surrogates.HMinus(k.tau, k.rho, k.delta, offset=1.44)
+        else:
+            h_minus_name = "H⁻"
+            h_minus = surrogates.HMinus(k.tau, k.rho, k.delta, offset=None)
         return {
             "step H": surrogates.Heaviside(),
             "sigmoid": surrogates.Sigmoid(k.tau),
-            "H⁻ (released)" if k.released else "H⁻": surrogates.HMinus(
-                k.tau, k.rho, k.delta, offset=1.44 if k.released else None
-            ),
-            # theta acts on D = 2 - 2s, so that a gap of one cosine is a gap of two in what theta is given.
+            h_minus_name: h_minus,
+            # theta acts on D = 2 - 2s, so a gap of one cosine is a gap of two for theta.
             "constant gradient θ": surrogates.ConstantGradient(2 * k.alpha),
             "soft bin": surrogates.SoftBins(k.bins, phase=k.phase),
             "linear tail": surrogates.LinearTail(k.tau),
         }
 
     def numbers(self) -> Numbers:
-        """Gaps [801] and per surrogate: value, derivative, bound, dead_beyond."""
+        """Compute value, derivative, bound and dead_beyond of each surrogate at 801 gaps and around kinks."""
         k = self.knobs
         kinks = [0.0, -1e-9, 1e-9, k.delta, math.nextafter(k.delta, 2)]
-        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in kinks if abs(x) <= k.reach])
-        at = torch.from_numpy(gaps)
-        curves = {
-            name: {
-                "value": one.value(at).numpy(),
-                "derivative": one.derivative(at).numpy(),
-                "bound": one.bound,
-                "alive": one.dead_beyond,
+        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [kink for kink in kinks if abs(kink) <= k.reach])
+        gap_tensor = torch.from_numpy(gaps)
+        curves = {}
+        for name, surrogate in self.surrogates().items():
+            curves[name] = {
+                "value": surrogate.value(gap_tensor).numpy(),
+                "derivative": surrogate.derivative(gap_tensor).numpy(),
+                "bound": surrogate.bound,
+                "alive": surrogate.dead_beyond,
             }
-            for name, one in self.surrogates().items()
-        }
         return {"gaps": gaps, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -76,12 +84,17 @@ class Surrogates(Figure):
             vertical_spacing=0.2,
         )
         gaps = numbers["gaps"]
-        for index, (name, one) in enumerate(numbers["curves"].items()):
-            look, width = (6, 3) if index == 0 else (index - 1, 2.5)
+        for index, (name, values) in enumerate(numbers["curves"].items()):
+            style_index = index - 1
+            width: float = 2.5
+            if index == 0:  # the step
+                style_index = 6
+                width = 3
             for column, key in ((1, "value"), (2, "derivative")):
-                curve(figure, look, name, gaps, one[key], width, hovertemplate="%{y:.3g}", **panel(column, name))
+                options = panel(column, name)
+                curve(figure, style_index, name, gaps, values[key], width, hovertemplate="%{y:.3g}", **options)
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
-        steepest = max(one["derivative"].max() for one in numbers["curves"].values())
+        steepest = max(values["derivative"].max() for values in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], **LEFT)
         figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE)
@@ -93,7 +106,7 @@ class Surrogates(Figure):
 
     @staticmethod
     def _add_table(figure: PlotlyFigure, curves: dict[str, Numbers], at_tie: int) -> None:
-        """Bound, reach and tie of each surrogate in words."""
+        """Add the table of bound, range of the gradient, and value and slope at a tie, of each surrogate."""
         words = {
             "holds": f"{style.RIGHT} holds",
             "fails at ties": f"{style.WRONG} fails at ties",
@@ -102,10 +115,15 @@ class Surrogates(Figure):
         bounds = [words[curve["bound"]] for curve in curves.values()]
         colours = [style.BLUE if b.startswith(style.RIGHT) else style.VERMILLION for b in bounds]
         figure.add_table(
-            row=2, col=1, columnwidth=[1.3, 1, 1.5, 1, 1],
+            row=2,
+            col=1,
+            columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
                 "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope there"],
-                "align": "left", "font": {"size": 13}, "fill_color": "#EEE", "line_color": "#DDD",
+                "align": "left",
+                "font": {"size": 13},
+                "fill_color": "#EEE",
+                "line_color": "#DDD",
             },
             cells={
                 "values": [
@@ -115,10 +133,13 @@ class Surrogates(Figure):
                     [f"{curve['value'][at_tie]:.3g}" for curve in curves.values()],
                     [f"{curve['derivative'][at_tie]:.3g}" for curve in curves.values()],
                 ],
-                "align": "left", "height": 26, "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
-                "fill_color": "white", "line_color": "#DDD",
+                "align": "left",
+                "height": 26,
+                "font": {"size": 13, "color": ["#222", colours, "#222", "#222", "#222"]},
+                "fill_color": "white",
+                "line_color": "#DDD",
             },
-        )  # fmt: skip
+        )
 
     def alt(self, numbers: Numbers) -> str:
         parts = [
@@ -129,7 +150,7 @@ class Surrogates(Figure):
 
 
 def alive_words(interval: tuple[float, float]) -> str:
-    """Where a gradient is alive, in words."""
+    """Say in words for which gaps a gradient is alive."""
     low, high = interval
     if low == high:
         return "nowhere"

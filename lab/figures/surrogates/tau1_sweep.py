@@ -41,7 +41,9 @@ class Tau1Sweep(ToySweep):
         return _toy.train(made, self.toy(setting, seed), steps=k.steps, lr=k.lr, seed=seed).test[-1]
 
     def score_title(self) -> str:
-        return "r@1 on unseen classes" if self.knobs.data == "Emoji-7" else "score on unseen classes"
+        if self.knobs.data == "Emoji-7":
+            return "r@1 on unseen classes"
+        return "score on unseen classes"
 
     def alt(self, numbers: Numbers) -> str:
         best = [f"{m} at τ₁ = {numbers['tau1'][int(mean.argmax())]:g}" for m, (mean, _) in numbers["curves"].items()]

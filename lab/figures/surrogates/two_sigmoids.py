@@ -26,7 +26,8 @@ class TwoSigmoids(Figure):
         for name, tau, reach in (("ranks", k.tau1, 10), ("gaps", k.tau2, 0.1)):
             x = np.union1d(np.linspace(-reach, reach, 601), [-1e-12, 0.0])
             at = torch.from_numpy(x)
-            value, step = Sigmoid(tau).value(at).numpy(), Heaviside().value(at).numpy()
+            value = Sigmoid(tau).value(at).numpy()
+            step = Heaviside().value(at).numpy()
             panes[name] = {"x": x, "value": value, "step": step, "area": float(np.trapezoid(np.abs(value - step), x))}
         return panes
 
@@ -40,9 +41,16 @@ class TwoSigmoids(Figure):
             pane = numbers[name]
             curve(figure, 6, "step H", pane["x"], pane["step"], showlegend=column == 1, row=1, col=column)
             curve(
-                figure, column - 1, f"σ(τ{'₁₂'[column - 1]})", pane["x"], pane["value"], fill="tonexty",
-                fillcolor="rgba(0,114,178,0.15)", row=1, col=column,
-            )  # fmt: skip
+                figure,
+                column - 1,
+                f"σ(τ{'₁₂'[column - 1]})",
+                pane["x"],
+                pane["value"],
+                fill="tonexty",
+                fillcolor="rgba(0,114,178,0.15)",
+                row=1,
+                col=column,
+            )
             style.note(
                 figure,
                 f"area between them<br><b>{pane['area']:.3g}</b>",

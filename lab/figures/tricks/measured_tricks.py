@@ -11,7 +11,8 @@ from lab.core.stored import read
 from lab.figures._base import Figure, Numbers, PlotlyFigure, knob
 from lab.figures._bundled import EXAMPLES
 
-CHAIN, ALONE = "one after the other", "alone"
+CHAIN = "one after the other"
+ALONE = "alone"
 """The two halves of the report, as `lab papers protocol tricks` writes them."""
 
 UNSURE = "≈"
@@ -41,20 +42,29 @@ class MeasuredTricks(Figure):
 
     def numbers(self) -> Numbers:
         stored = _read(self.knobs.file)
-        metric, gain_of_metric = self.knobs.metric, f"{self.knobs.metric} gain"
+        metric = self.knobs.metric
+        gain_of_metric = f"{self.knobs.metric} gain"
         rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
+
+        # Put the baseline first, and refuse a file that does not hold the metric.
         base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
-        columns = [] if base is None else [column for column in base["scores"] if not column.endswith(" gain")]
-        if base is None or metric not in columns or len(rows) < 2 and self.knobs.show == CHAIN or not rows:
+        columns: list[str] = []
+        if base is not None:
+            columns = [column for column in base["scores"] if not column.endswith(" gain")]
+            if self.knobs.show == ALONE and rows:
+                rows = [base, *rows]
+        if base is None or metric not in columns or len(rows) < 2:
             raise ValueError(
                 f"MeasuredTricks: {self.knobs.file or 'the example'} holds no waterfall of {metric!r}; it has "
                 f"{', '.join(columns) or 'no scores of tricks'}."
             )
-        rows = rows if self.knobs.show == CHAIN else [base, *rows]
-        for number, row in enumerate(rows):
-            for column in (metric, gain_of_metric) if number else (metric,):
-                if column not in row["scores"]:
-                    raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {column!r}.")
+        for row in rows:
+            if metric not in row["scores"]:
+                raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {metric!r}.")
+        for row in rows[1:]:
+            if gain_of_metric not in row["scores"]:
+                raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {gain_of_metric!r}.")
+
         gains = [Estimate.read(row["scores"][gain_of_metric]) for row in rows[1:]]
         return {
             "names": [str(row["setting"].get("switched on")) for row in rows],
@@ -65,11 +75,20 @@ class MeasuredTricks(Figure):
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        gains, halves, names = 100 * numbers["gains"], 100 * numbers["halves"], numbers["names"]
-        base, chained = 100 * numbers["scores"][0], self.knobs.show == CHAIN
-        start = 100 * numbers["scores"][:-1] if chained else np.full(len(gains), base)
+        gains = 100 * numbers["gains"]
+        halves = 100 * numbers["halves"]
+        names = numbers["names"]
+        base = 100 * numbers["scores"][0]
+        chained = self.knobs.show == CHAIN
+        if chained:
+            start = 100 * numbers["scores"][:-1]
+        else:
+            start = np.full(len(gains), base)
         verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)  # within the interval, or none: cannot be told
-        whole = f"all together <b>{gains.sum():+.1f} points</b>" if chained else "each over the same baseline"
+        if chained:
+            whole = f"all together <b>{gains.sum():+.1f} points</b>"
+        else:
+            whole = "each over the same baseline"
         figure = self.canvas(
             f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
             x="tricks, added from left to right" if chained else "trick, each by itself",
@@ -77,19 +96,27 @@ class MeasuredTricks(Figure):
             height=520,
         )
         figure.add_bar(
-            x=names[:1], y=[base], name="baseline", marker={"color": style.BLACK}, showlegend=False,
-            text=[f"{base:.1f}"], textposition="outside",
-        )  # fmt: skip
+            x=names[:1],
+            y=[base],
+            name="baseline",
+            marker={"color": style.BLACK},
+            showlegend=False,
+            text=[f"{base:.1f}"],
+            textposition="outside",
+        )
         for sign, (_, colour, shape) in _STYLES.items():
             mine = np.flatnonzero(verdict == sign)
             if len(mine):
                 figure.add_bar(
-                    x=[names[i + 1] for i in mine], y=gains[mine], base=start[mine], showlegend=False,
+                    x=[names[i + 1] for i in mine],
+                    y=gains[mine],
+                    base=start[mine],
+                    showlegend=False,
                     marker={"color": colour, "pattern": {"shape": shape}},
                     error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
                     customdata=[[_gain(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
                     hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
-                )  # fmt: skip
+                )
         tops = np.maximum(start, start + gains + np.nan_to_num(halves))
         for i, name in enumerate(names[1:]):
             style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
@@ -102,7 +129,10 @@ class MeasuredTricks(Figure):
     def alt(self, numbers: Numbers) -> str:
         rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)
         values = ", ".join(f"{name} {_gain(gain, half, 1)}" for name, gain, half in rows)
-        how = "added one after the other" if self.knobs.show == CHAIN else "each alone"
+        if self.knobs.show == CHAIN:
+            how = "added one after the other"
+        else:
+            how = "each alone"
         return (
             f"{self.knobs.metric} of {100 * numbers['scores'][0]:.1f} % without tricks; gains in points of tricks "
             f"{how}, over {numbers['seeds']} seeds: {values}."
@@ -111,7 +141,10 @@ class MeasuredTricks(Figure):
 
 def _gain(gain: float, half: float, digits: int) -> str:
     """A gain with half its interval, in points."""
-    interval = "(one seed, no interval)" if np.isnan(half) else f"± {half:.{digits}f}"
+    if np.isnan(half):
+        interval = "(one seed, no interval)"
+    else:
+        interval = f"± {half:.{digits}f}"
     return f"{gain:+.{digits}f} {interval}"
 
 

@@ -33,12 +33,13 @@ class PickedOnTheTestSet(Figure):
         test = true + k.test_noise * random.normal(size=shape)
 
         def best_so_far(score: np.ndarray) -> np.ndarray:
-            """int64 [repeats trials]: index of the best trial among the first t."""
+            """Return the index of the best trial among the first t, int64 [repeats trials]."""
             record = np.maximum.accumulate(score, axis=1)
             fresh = np.concatenate([np.ones((k.repeats, 1), bool), score[:, 1:] > record[:, :-1]], axis=1)
             return np.maximum.accumulate(np.where(fresh, np.arange(k.trials), 0), axis=1)
 
-        by_test, by_validation = best_so_far(test), best_so_far(validation)
+        by_test = best_so_far(test)
+        by_validation = best_so_far(validation)
 
         def mean_of(score: np.ndarray, index: np.ndarray) -> np.ndarray:
             return np.take_along_axis(score, index, axis=1).mean(axis=0)

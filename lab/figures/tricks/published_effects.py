@@ -1,4 +1,4 @@
-"""000 to 004: what the papers report of their losses, beside what comes of it here, claim by claim."""
+"""000 to 004: effects that the papers report, compared with effects measured here, claim by claim."""
 
 import json
 from typing import Literal
@@ -41,45 +41,83 @@ class PublishedEffects(Figure):
             y="claim",
             height=180 + 52 * len(rows),
         )
-        places = {row["study"]: style.wrapped(row["says"], 44) for row in rows}
-        blind = [row for row in rows if row["interval"] is None and row["visible"]]
-        if blind:
-            wide = {"type": "data", "array": [row["visible"] for row in blind], "thickness": 8, "width": 0}
-            figure.add_scatter(
-                x=[0] * len(blind), y=[places[row["study"]] for row in blind], mode="markers", name="not tried",
-                marker={"color": style.GREY, "symbol": "square", "size": 8}, error_x={**wide, "color": "#BBB"},
-                hovertemplate="not tried: only effects of ± %{customdata:.2f} points would be seen<extra></extra>",
-                customdata=[row["visible"] for row in blind],
-            )  # fmt: skip
-        for verdict, (colour, symbol) in LOOKS.items():
-            mine = [row for row in rows if row["verdict"] == verdict and row["interval"]]
-            if mine:
-                low, mean, high = zip(*(row["interval"] for row in mine), strict=True)
-                above = [h - m for h, m in zip(high, mean, strict=True)]
-                below = [m - lo for m, lo in zip(mean, low, strict=True)]
-                figure.add_scatter(
-                    x=mean, y=[places[row["study"]] for row in mine], mode="markers", name=verdict,
-                    marker={"color": colour, "symbol": symbol, "size": 11},
-                    error_x={"array": above, "arrayminus": below, "thickness": 4, "width": 0, "color": colour},
-                    hovertemplate="%{x:+.2f} points, %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
-                    customdata=list(zip(low, high, strict=True)),
-                )  # fmt: skip
-        dots = [(places[row["study"]], points) for row in rows for points in row["published"]]
+        claims = {row["study"]: style.wrapped(row["says"], 44) for row in rows}
+        _draw_too_weak(figure, rows, claims)
+        for verdict in LOOKS:
+            measured = [row for row in rows if row["verdict"] == verdict and row["interval"]]
+            if measured:
+                _draw_measured(figure, measured, claims, verdict)
+
+        published = []
+        claims_of_published = []
+        for row in rows:
+            published += row["published"]
+            claims_of_published += [claims[row["study"]]] * len(row["published"])
         figure.add_scatter(
-            x=[points for _, points in dots], y=[place for place, _ in dots], mode="markers", name="published",
+            x=published,
+            y=claims_of_published,
+            mode="markers",
+            name="published",
             marker={"color": style.BLACK, "symbol": "circle-open", "size": 9},
             hovertemplate="published: %{x:+.2f} points<extra></extra>",
-        )  # fmt: skip
-        figure.update_yaxes(categoryorder="array", categoryarray=list(places.values()), showgrid=False)
+        )
+        figure.update_yaxes(categoryorder="array", categoryarray=list(claims.values()), showgrid=False)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        return " ".join(_told(row) for row in reversed(numbers["rows"]))
+        return " ".join(_in_words(row) for row in reversed(numbers["rows"]))
 
 
-def _told(row: dict) -> str:
-    low, high = min(row["published"]), max(row["published"])
-    published = f"{low:+.1f}" if low == high else f"{low:+.1f} to {high:+.1f}"
+def _draw_too_weak(figure: PlotlyFigure, rows: list[dict], claims: dict[str, str]) -> None:
+    """Draw the claims that were not measured as grey bars, as long as the smallest effect that would be seen."""
+    too_weak = [row for row in rows if row["interval"] is None and row["visible"]]
+    if not too_weak:
+        return
+    visible = [row["visible"] for row in too_weak]
+    figure.add_scatter(
+        x=[0] * len(too_weak),
+        y=[claims[row["study"]] for row in too_weak],
+        mode="markers",
+        name="not tried",
+        marker={"color": style.GREY, "symbol": "square", "size": 8},
+        error_x={"type": "data", "array": visible, "thickness": 8, "width": 0, "color": "#BBB"},
+        hovertemplate="not tried: only effects of ± %{customdata:.2f} points would be seen<extra></extra>",
+        customdata=visible,
+    )
+
+
+def _draw_measured(figure: PlotlyFigure, rows: list[dict], claims: dict[str, str], verdict: str) -> None:
+    """Draw the measured effects of one verdict with their intervals."""
+    colour, symbol = LOOKS[verdict]
+    means = []
+    above = []
+    below = []
+    bounds = []
+    for row in rows:
+        low, mean, high = row["interval"]
+        means.append(mean)
+        above.append(high - mean)
+        below.append(mean - low)
+        bounds.append((low, high))
+    figure.add_scatter(
+        x=means,
+        y=[claims[row["study"]] for row in rows],
+        mode="markers",
+        name=verdict,
+        marker={"color": colour, "symbol": symbol, "size": 11},
+        error_x={"array": above, "arrayminus": below, "thickness": 4, "width": 0, "color": colour},
+        hovertemplate="%{x:+.2f} points, %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
+        customdata=bounds,
+    )
+
+
+def _in_words(row: dict) -> str:
+    low = min(row["published"])
+    high = max(row["published"])
+    if low == high:
+        published = f"{low:+.1f}"
+    else:
+        published = f"{low:+.1f} to {high:+.1f}"
     if row["interval"]:
         low, mean, high = row["interval"]
         here = f"here {mean:+.1f} ({low:+.1f} to {high:+.1f}), {row['verdict']}"

@@ -39,7 +39,7 @@ REPORTED = {
 """Year, R@1, backbone and width that the method's own paper reports, as listed in 002."""
 
 LATER = {"Proxy Anchor": (2020, 68.4, "BN-Inception", 512)}
-"""A method that came too late for the fair protocol; it is on the axis of years alone."""
+"""A method that was published after the fair protocol; only the view over years shows it."""
 
 YEARS = {
     "Contrastive": 2006, "Triplet": 2006, "NT-Xent": 2016, "ProxyNCA": 2017, "Margin": 2017, "Margin/class": 2017,
@@ -50,7 +50,7 @@ YEARS = {
 
 
 class RealityCheck(Figure):
-    """Methods under one protocol with their confidence intervals, beside the numbers of their own papers."""
+    """Methods under one protocol with their confidence intervals, compared with the numbers of their own papers."""
 
     title = "Paper against reality, CUB-200-2011"
     source = "DML deck, slides on the metric learning reality check (Musgrave et al. 2020)"
@@ -67,87 +67,136 @@ class RealityCheck(Figure):
     reported: bool = knob("Also show what the papers reported (P@1, one line for each method).", default=True)
 
     def idle(self, runs: object = None) -> set[str]:
-        return set() if self.knobs.by == "method" and self.knobs.metric == "P@1" else {"reported"}
+        if self.knobs.by == "method" and self.knobs.metric == "P@1":
+            return set()
+        return {"reported"}
 
     def numbers(self) -> Numbers:
-        at = 2 * METRICS.index(self.knobs.metric) + (0 if self.knobs.dim == "512" else 6)
+        column = 2 * METRICS.index(self.knobs.metric)
+        if self.knobs.dim == "128":
+            column += 6
         with_reported = self.knobs.reported and self.knobs.metric == "P@1"
         return {
             "names": list(FAIR),
-            "value": np.array([row[at] for row in FAIR.values()]),
-            "interval": np.array([row[at + 1] or 0.0 for row in FAIR.values()]),
-            "reported": {n: r for n, r in REPORTED.items() if with_reported},
+            "value": np.array([row[column] for row in FAIR.values()]),
+            "interval": np.array([row[column + 1] or 0.0 for row in FAIR.values()]),
+            "reported": dict(REPORTED) if with_reported else {},
             "years": np.array([YEARS.get(name, 0) for name in FAIR]),
         }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        return self._over_years(numbers) if self.knobs.by == "year" else self._by_method(numbers)
+        if self.knobs.by == "year":
+            return self._over_years(numbers)
+        return self._by_method(numbers)
 
     def _over_years(self, numbers: Numbers) -> PlotlyFigure:
+        # Year and score of each method, by its own paper and under the fair protocol, and the line through each.
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
-        methods = zip(numbers["names"], numbers["years"], numbers["value"], strict=True)
-        fair = {name: (int(year), float(value)) for name, year, value in methods if year}
-        points = [np.array(list(rows.values()), float) for rows in (papers, fair)]
-        climbs = [np.polyfit(one[:, 0], one[:, 1], 1) for one in points]
+        fair = {}
+        for name, year, value in zip(numbers["names"], numbers["years"], numbers["value"], strict=True):
+            if year:
+                fair[name] = (int(year), float(value))
+        trends = []
+        for rows in (papers, fair):
+            points = np.array(list(rows.values()), float)
+            trends.append(np.polyfit(points[:, 0], points[:, 1], 1))
+
         figure = self.canvas(
-            f"by the papers' own numbers r@1 changes by <b>{_signed(climbs[0][0])}</b> points a year, under one fair "
-            f"protocol {self.knobs.metric} by <b>{_signed(climbs[1][0])}</b>",
+            f"by the papers' own numbers r@1 changes by <b>{_signed(trends[0][0])}</b> points a year, under one fair "
+            f"protocol {self.knobs.metric} by <b>{_signed(trends[1][0])}</b>",
             panels=("as each paper reports it", f"one fair protocol, {self.knobs.dim}-wide"),
             horizontal_spacing=0.09,
             height=560,
             y=("r@1 (%)",),
             x="year",
         )
-        for panel, (rows, climb) in enumerate(zip((papers, fair), climbs, strict=True)):
-            self._panel(figure, rows, climb, panel)
+        for panel, (rows, trend) in enumerate(zip((papers, fair), trends, strict=True)):
+            self._panel(figure, rows, trend, panel)
         metric = self.knobs.metric
         values = [value for _, value in fair.values()]
-        shared = [38.0, 74.0] if metric == "P@1" else [min(values) - 4.0, max(values) + 4.0]
+        if metric == "P@1":
+            value_range = [38.0, 74.0]
+        else:
+            value_range = [min(values) - 4.0, max(values) + 4.0]
         figure.update_yaxes(range=[38, 74], **LEFT)
-        figure.update_yaxes(title_text=f"{metric} (%)", range=shared, **BESIDE)
+        figure.update_yaxes(title_text=f"{metric} (%)", range=value_range, **BESIDE)
         figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         return style.legend_below(figure)
 
-    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], climb: np.ndarray, panel: int) -> None:
-        """The methods of one panel over the years, each named, and the straight line through them."""
-        years, values = (np.array(column, float) for column in zip(*rows.values(), strict=True))
-        slope, start = climb
+    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], trend: np.ndarray, panel: int) -> None:
+        """Draw the methods of one panel over the years, each with its name, and the straight line through them."""
+        points = np.array(list(rows.values()), float)
+        years = points[:, 0]
+        values = points[:, 1]
+        slope, start = trend
         ends = np.array([years.min(), years.max()])
         figure.add_scatter(
-            x=ends, y=start + slope * ends, mode="lines", name="straight line through them", showlegend=panel == 0,
-            line={"color": style.GREY, "width": 3, "dash": "dash"}, hoverinfo="skip", row=1, col=panel + 1,
-        )  # fmt: skip
+            x=ends,
+            y=start + slope * ends,
+            mode="lines",
+            name="straight line through them",
+            showlegend=panel == 0,
+            line={"color": style.GREY, "width": 3, "dash": "dash"},
+            hoverinfo="skip",
+            row=1,
+            col=panel + 1,
+        )
         marks(
-            figure, 1 - panel, ("own paper", "fair protocol")[panel], years, values, size=11, text=list(rows),
-            hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>", row=1, col=panel + 1,
-        )  # fmt: skip
+            figure,
+            1 - panel,
+            ("own paper", "fair protocol")[panel],
+            years,
+            values,
+            size=11,
+            text=list(rows),
+            hovertemplate="%{text}, %{x}: %{y:.1f}<extra></extra>",
+            row=1,
+            col=panel + 1,
+        )
         methods = rows if panel == 0 else _outstanding(rows)
         for year in np.unique(years):
             same = {name: value for name, (y, value) in methods.items() if y == year}
             for name, height in _spread(same, 1.7).items():
                 figure.add_annotation(
-                    x=year, y=height, text=name, showarrow=False, xanchor="left", xshift=10, font={"size": 12},
-                    row=1, col=panel + 1,
-                )  # fmt: skip
+                    x=year,
+                    y=height,
+                    text=name,
+                    showarrow=False,
+                    xanchor="left",
+                    xshift=10,
+                    font={"size": 12},
+                    row=1,
+                    col=panel + 1,
+                )
 
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
-        figure = self.canvas(
-            f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
-            if numbers["reported"]
-            else "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals",
-            x=f"{self.knobs.metric} (%)",
-            height=640,
-        )
+        if numbers["reported"]:
+            subtitle = (
+                f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
+            )
+        else:
+            subtitle = "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals"
+        figure = self.canvas(subtitle, x=f"{self.knobs.metric} (%)", height=640)
         marks(
-            figure, 0, f"fair protocol, {self.knobs.dim}-wide", numbers["value"], numbers["names"], size=11,
+            figure,
+            0,
+            f"fair protocol, {self.knobs.dim}-wide",
+            numbers["value"],
+            numbers["names"],
+            size=11,
             error_x={"array": numbers["interval"], "thickness": 2},
-        )  # fmt: skip
-        if rows := numbers["reported"]:
+        )
+        rows = numbers["reported"]
+        if rows:
             figure.add_scatter(
-                x=[r[1] for r in rows.values()], y=list(rows), mode="markers+text", name="own paper",
-                marker=style.marker(1, 11), textposition="middle left",
+                x=[r[1] for r in rows.values()],
+                y=list(rows),
+                mode="markers+text",
+                name="own paper",
+                marker=style.marker(1, 11),
+                textposition="middle left",
                 text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
-            )  # fmt: skip
+            )
             figure.update_xaxes(range=[24, 71])
         figure.update_yaxes(
             autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
@@ -155,7 +204,8 @@ class RealityCheck(Figure):
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        low, high = numbers["value"][1:].min(), numbers["value"][1:].max()
+        low = numbers["value"][1:].min()
+        high = numbers["value"][1:].max()
         return (
             f"{self.knobs.metric} of {len(FAIR) - 1} trained methods under one protocol lies between {low:.1f} and "
             f"{high:.1f} %; "
@@ -164,27 +214,29 @@ class RealityCheck(Figure):
 
 
 def _signed(value: float) -> str:
-    """With its sign, but for what rounds to nothing."""
+    """Return a number with its sign, but 0.0 without a sign."""
     text = f"{value:+.1f}"
     return text if float(text) else "0.0"
 
 
 def _outstanding(rows: dict[str, tuple[int, float]]) -> dict[str, tuple[int, float]]:
-    """The first methods, the best of the last, and the worst of all: so many names fit beside points this dense."""
+    """Return the methods to name where points are dense: the first, the best of the last year, and the worst of all."""
     years = [year for year, _ in rows.values()]
-    last = {name: row for name, row in rows.items() if row[0] == max(years)}
-    named = {name for name, row in rows.items() if row[0] == min(years)}
-    named |= {max(last, key=lambda name: last[name][1]), min(rows, key=lambda name: rows[name][1])}
+    first = [name for name, (year, _) in rows.items() if year == min(years)]
+    last = [name for name, (year, _) in rows.items() if year == max(years)]
+    best_of_last = max(last, key=lambda name: rows[name][1])
+    worst = min(rows, key=lambda name: rows[name][1])
+    named = {*first, best_of_last, worst}
     return {name: row for name, row in rows.items() if name in named}
 
 
 def _spread(values: dict[str, float], gap: float) -> dict[str, float]:
-    """Heights for labels of these values, at least `gap` apart and as near to them as one pass makes it."""
+    """Return heights for labels of these values, at least `gap` apart and close to the values."""
     if not values:
         return {}
     order = sorted(values, key=values.__getitem__)
     heights = [values[name] for name in order]
     for i in range(1, len(heights)):
         heights[i] = max(heights[i], heights[i - 1] + gap)
-    middle = float(np.mean(heights)) - float(np.mean(list(values.values())))
-    return {name: height - middle for name, height in zip(order, heights, strict=True)}
+    shift = float(np.mean(heights)) - float(np.mean(list(values.values())))
+    return {name: height - shift for name, height in zip(order, heights, strict=True)}

@@ -62,9 +62,9 @@ class Tricks(Figure):
     table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = knob(
         "Published table to show.", default="ProxyNCA++"
     )
-    score: Literal[
-        "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
-    ] = knob("Data set and score; only the table of the Group Loss has several.", default="CUB r@1")  # fmt: skip
+    score: Literal["CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"] = knob(
+        "Data set and score; only the table of the Group Loss has several.", default="CUB r@1"
+    )
     upto: int = knob(
         "Number of rows to show; in some tables each adds a trick to those before.", default=20, ge=1, le=20
     )
@@ -73,7 +73,8 @@ class Tricks(Figure):
         return set() if self.knobs.table == GROUP_LOSS else {"score"}
 
     def numbers(self) -> Numbers:
-        table, score = self.knobs.table, "CUB r@1"
+        table = self.knobs.table
+        score = "CUB r@1"
         if table == GROUP_LOSS:
             score = self.knobs.score
             steps = zip(AT_INFERENCE, SCORES[score], strict=True)
@@ -85,7 +86,8 @@ class Tricks(Figure):
         return {"names": [name for name, _ in rows], "values": values, "deviations": deviations, "score": score}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        names, values = numbers["names"], numbers["values"]
+        names = numbers["names"]
+        values = numbers["values"]
         adds = self.knobs.table == "ProxyNCA++"
         whole = f"together {values[-1] - values[0]:+.1f} points, the loss itself unchanged"
         figure = self.canvas(
@@ -94,26 +96,44 @@ class Tricks(Figure):
             y=f"{numbers['score']} (%)",
             height=560,
         )
-        spread = [f" ± {d}" if d else "" for d in numbers["deviations"]]
         names = ["<br>".join(textwrap.wrap(name, 16)) for name in names]
+        texts = []
+        for value, deviation in zip(values, numbers["deviations"], strict=True):
+            spread = f" ± {deviation}" if deviation else ""
+            texts.append(f"{value:.1f}{spread}")
         if adds:
-            steps = [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
-            text = [(f"{steps[i]:+.1f} → " if i else "") + f"{v:.1f}{spread[i]}" for i, v in enumerate(values)]
+            steps = [values[0]]
+            for index in range(1, len(values)):
+                steps.append(values[index] - values[index - 1])
+                texts[index] = f"{steps[index]:+.1f} → {texts[index]}"
             figure.add_waterfall(
-                x=names, y=steps, measure=["absolute"] + ["relative"] * (len(steps) - 1), text=text,
-                increasing={"marker": {"color": style.BLUE}}, decreasing={"marker": {"color": style.VERMILLION}},
-                totals={"marker": {"color": style.GREY}}, connector={"line": {"dash": "dot", "color": style.GREY}},
+                x=names,
+                y=steps,
+                measure=["absolute"] + ["relative"] * (len(steps) - 1),
+                text=texts,
+                increasing={"marker": {"color": style.BLUE}},
+                decreasing={"marker": {"color": style.VERMILLION}},
+                totals={"marker": {"color": style.GREY}},
+                connector={"line": {"dash": "dot", "color": style.GREY}},
                 textposition="outside",
-            )  # fmt: skip
+            )
         else:
             figure.add_bar(
-                x=names, y=values, text=[f"{v:.1f}{deviation}" for v, deviation in zip(values, spread, strict=True)],
-                textposition="outside", marker={"color": style.BLUE},
-                error_y={"array": [d or 0 for d in numbers["deviations"]], "visible": any(spread)},
-            )  # fmt: skip
+                x=names,
+                y=values,
+                text=texts,
+                textposition="outside",
+                marker={"color": style.BLUE},
+                error_y={
+                    "array": [deviation or 0 for deviation in numbers["deviations"]],
+                    "visible": any(numbers["deviations"]),
+                },
+            )
         figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        rows = zip(numbers["names"], numbers["values"], strict=True)
-        return f"Published {numbers['score']}, {self.knobs.table}: " + ", ".join(f"{n} {v:.1f}" for n, v in rows) + "."
+        rows = []
+        for name, value in zip(numbers["names"], numbers["values"], strict=True):
+            rows.append(f"{name} {value:.1f}")
+        return f"Published {numbers['score']}, {self.knobs.table}: {', '.join(rows)}."

@@ -1,1 +1,1 @@
-"""A loss beside the metric it stands for: bounds and decomposability gaps."""
+"""Compare a loss with its metric: bounds and decomposability gaps."""

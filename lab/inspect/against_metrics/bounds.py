@@ -1,4 +1,4 @@
-"""A surrogate beside the metric it stands for: does it bound the metric's error, and where not?"""
+"""Compare a surrogate loss with its metric: does the loss bound the metric's error, and where does it not?"""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class MetricBound(Insight):
     @property
     def failing(self) -> np.ndarray:
         """int64 [f]: queries whose surrogate is below their true error, worst first."""
-        short = np.nan_to_num(self.error - self.surrogate, nan=-np.inf)
-        order = np.argsort(-short, kind="stable")
-        return order[short[order] > ROUNDING]
+        shortfall = np.nan_to_num(self.error - self.surrogate, nan=-np.inf)
+        order = np.argsort(-shortfall, kind="stable")
+        return order[shortfall[order] > ROUNDING]
 
     @property
     def holds(self) -> bool:
@@ -58,10 +58,12 @@ class MetricBound(Insight):
 
     @property
     def badge(self) -> Literal["holds", "fails at ties", "fails"]:
-        """In one word, where the bound stands."""
+        """Whether the bound holds, in a few words."""
         if self.holds:
             return "holds"
-        return "fails at ties" if self.tied[self.failing].all() else "fails"
+        if self.tied[self.failing].all():
+            return "fails at ties"
+        return "fails"
 
     @property
     def summary(self) -> str:
@@ -69,7 +71,10 @@ class MetricBound(Insight):
         if self.holds:
             return f"{style.RIGHT} Bound holds: {self.name} is at least 1 - {self.metric} for every query ({means})."
         worst = self.failing[0]
-        where = "only where a positive and a negative are tied" if self.badge == "fails at ties" else "not only at ties"
+        if self.badge == "fails at ties":
+            where = "only where a positive and a negative are tied"
+        else:
+            where = "not only at ties"
         return (
             f"{style.WRONG} Bound fails for {len(self.failing)} queries, {where}; worst is query {worst}: "
             f"{self.surrogate[worst]:.4f} against an error of {self.error[worst]:.4f} ({means})."
@@ -77,7 +82,8 @@ class MetricBound(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a query: query, surrogate, error, slack, tied."""
-        query, slack = np.arange(len(self.surrogate)), self.surrogate - self.error
+        query = np.arange(len(self.surrogate))
+        slack = self.surrogate - self.error
         return frame(query=query, surrogate=self.surrogate, error=self.error, slack=slack, tied=self.tied)
 
     def figure(self) -> go.Figure:
@@ -93,11 +99,14 @@ class MetricBound(Insight):
         broken = np.isin(np.arange(len(self.error)), self.failing)
         for index, (name, mask) in enumerate((("bounded", ~broken), ("below the error", broken))):
             figure.add_scatter(
-                x=self.error[mask], y=self.surrogate[mask], mode="markers",
+                x=self.error[mask],
+                y=self.surrogate[mask],
+                mode="markers",
                 name=f"{style.RIGHT if index == 0 else style.WRONG} {name} ({int(mask.sum())})",
-                marker=style.marker(index), customdata=np.flatnonzero(mask),
+                marker=style.marker(index),
+                customdata=np.flatnonzero(mask),
                 hovertemplate="query %{customdata}<br>error %{x:.4f}<br>surrogate %{y:.4f}<extra></extra>",
-            )  # fmt: skip
+            )
         return figure
 
 
@@ -109,18 +118,18 @@ def metric_bound(
     k: int = 1,
     include_self: bool | None = None,
 ) -> MetricBound:
-    """Set a loss beside the exact metric of the same batch, query by query.
+    """Compare a loss with the exact metric of the same batch, query by query.
 
     Args:
         loss: one with `per_query(embeddings [n d], labels [n]) -> [n]`.
         embeddings, labels: the batch; rows are normalised for the metric.
         metric: "average_precision" (001, eq. 1) or "recall_at_k" (000, eq. 1, divided by min(k, |P|)).
         k: length of the short-list for "recall_at_k".
-        include_self: rank the query too; for AP it is then also a positive. None does as the loss says that it does
-            (`ranks_itself`), and leaves the query out where the loss says nothing.
+        include_self: rank the query too; for AP it is then also a positive. None follows the attribute `ranks_itself`
+            of the loss, and leaves the query out if the loss has no such attribute.
 
     Raises:
-        ValueError: the loss cannot say what each query contributes, an unknown metric, or k below one.
+        ValueError: the loss has no value per query, the metric is unknown, or k is below one.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> lab.inspect.metric_bound(loss, embeddings, labels).error  # 1 - average precision of each query
@@ -135,14 +144,19 @@ def metric_bound(
             f"that returns [n]; {subject.name} has none."
         )
     surrogate = losses.cpu().numpy()
-    include_self = getattr(loss, "ranks_itself", False) if include_self is None else include_self
-    similarities, names = cosines(vectors), classes.cpu().numpy()
+    if include_self is None:
+        include_self = getattr(loss, "ranks_itself", False)
+
+    similarities = cosines(vectors)
+    label_array = classes.cpu().numpy()
     if metric == "average_precision":
-        value, words = exact.average_precision(similarities, names, include_self), "AP"
+        value = exact.average_precision(similarities, label_array, include_self)
+        title = "AP"
     elif metric == "recall_at_k":
         if k < 1:
             raise ValueError(f"metric_bound: k must satisfy 1 <= k, got {k!r}.")
-        value, words = exact.recall_at_k(similarities, names, k, include_self), f"recall@{k}"
+        value = exact.recall_at_k(similarities, label_array, k, include_self)
+        title = f"recall@{k}"
     else:
         raise ValueError(f"metric_bound: metric must be average_precision or recall_at_k, got {metric!r}.")
-    return MetricBound(subject.name, words, surrogate, 1 - value, exact.tied(similarities, names))
+    return MetricBound(subject.name, title, surrogate, 1 - value, exact.has_ties(similarities, label_array))

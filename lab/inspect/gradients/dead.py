@@ -1,7 +1,8 @@
-"""Where the gradient dies: how strongly positives are pulled, by how far behind they are."""
+"""Find dead gradients: positives that rank behind negatives and still get almost no gradient."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight, frame
-from lab.inspect.gradients.pairs import PairGradients, measured
+from lab.inspect.gradients.pairs import PairGradients, require_pairs
 from lab.surrogates import DEAD
 
 if TYPE_CHECKING:
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 NOTHING = 1e-9
-"""A pair gradient, in loss / cosine, that no optimiser could act on."""
+"""A pair gradient, in loss / cosine, that is too small for any optimiser."""
 
 
 @dataclass(frozen=True)
 class DeadGradients(Insight):
-    """The pull on every (query, positive), placed by similarity gap and rank.
+    """The pull on every (query, positive), with its similarity gap and rank.
 
     name: the loss.
     queries, positives: int64 [p], the ordered pairs.
     gaps: float64 [p], cosine of the query's best negative minus that of the positive; above 0 the ranking is wrong.
-    ranks: int64 [p], the positive's place in the query's list.
-    pulls: float64 [p], minus the gradient of the pair over the batch's largest magnitude; dead below `DEAD`. Where
-        nothing in the batch has a gradient above `NOTHING`, over that, so that a batch can be dead as a whole.
+    ranks: int64 [p], rank of the positive in the query's list.
+    pulls: float64 [p], minus the gradient of the pair, divided by the batch's largest magnitude (but `NOTHING` at
+        least, so that a batch can be dead as a whole); a pull below `DEAD` is dead.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> steep = lab.losses.create("smooth_ap", tau=0.02)
@@ -48,20 +49,22 @@ class DeadGradients(Insight):
 
     @property
     def dead(self) -> np.ndarray:
-        """bool [p]: ranked behind a negative and yet not pulled."""
+        """bool [p]: pairs whose positive ranks behind a negative but is not pulled."""
         return (self.gaps > 0) & (self.pulls < DEAD)
 
     @property
     def share(self) -> float:
-        """Part of the wrongly ranked positives that gets no pull, 0 to 1; NaN when none is wrongly ranked."""
+        """Share of the wrongly ranked positives that get no pull, 0 to 1; NaN if no positive is wrongly ranked."""
         wrong = self.gaps > 0
-        return float(self.dead.sum() / wrong.sum()) if wrong.any() else float("nan")
+        if wrong.any():
+            return float(self.dead.sum() / wrong.sum())
+        return float("nan")
 
     @property
     def summary(self) -> str:
         wrong = int((self.gaps > 0).sum())
         if not wrong:
-            return f"{style.RIGHT} No positive stands behind a negative, so no gradient is missed."
+            return f"{style.RIGHT} No positive ranks behind a negative, so no gradient is missed."
         sign = style.RIGHT if self.share < 0.05 else style.WRONG
         return (
             f"{sign} {int(self.dead.sum())} of {wrong} positives behind a negative ({self.share:.0%}) get less than "
@@ -69,16 +72,30 @@ class DeadGradients(Insight):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a (query, positive): query, positive, gap, rank, pull, dead."""
-        places = {"query": self.queries, "positive": self.positives, "gap": self.gaps, "rank": self.ranks}
-        return frame(**places, pull=self.pulls, dead=self.dead)
+        """Return one row per (query, positive): query, positive, gap, rank, pull, dead."""
+        return frame(
+            query=self.queries,
+            positive=self.positives,
+            gap=self.gaps,
+            rank=self.ranks,
+            pull=self.pulls,
+            dead=self.dead,
+        )
 
     def grid(self, columns: int = 24, rows: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Edges of the gaps and (in log steps) of the ranks, and the median pull of each cell, NaN where none is."""
-        reach = max(1e-6, np.abs(self.gaps).max()) if len(self.gaps) else 1.0
+        """Return the median pull on a grid of gaps and ranks.
+
+        Returns:
+            edges of the gaps, edges of the ranks (in logarithmic steps), and the median of each cell, NaN if empty.
+        """
+        reach = 1.0
+        last_rank = 1
+        if len(self.gaps):
+            reach = max(1e-6, np.abs(self.gaps).max())
+            last_rank = self.ranks.max()
         gap_edges = np.linspace(-reach, reach, columns + 1)
-        last = self.ranks.max() if len(self.ranks) else 1
-        rank_edges = np.unique(np.round(np.geomspace(1, last + 1, rows + 1)))
+        rank_edges = np.unique(np.round(np.geomspace(1, last_rank + 1, rows + 1)))
+
         column = np.clip(np.digitize(self.gaps, gap_edges) - 1, 0, columns - 1)
         row = np.clip(np.digitize(self.ranks, rank_edges) - 1, 0, len(rank_edges) - 2)
         median = np.full((len(rank_edges) - 1, columns), np.nan)
@@ -87,9 +104,12 @@ class DeadGradients(Insight):
         return gap_edges, rank_edges, median
 
     def figure(self) -> go.Figure:
-        """Median pull over (gap, rank), on a logarithmic colour scale from dead to strongest."""
+        """Draw the median pull over gap and rank, on a logarithmic colour scale from dead to strongest."""
         gap_edges, rank_edges, median = self.grid()
         logarithms = np.log10(np.clip(median, 1e-4, 1))
+        rank_names = []
+        for low, high in itertools.pairwise(rank_edges):
+            rank_names.append(f"{int(low)}" if high - low == 1 else f"{int(low)}–{int(high) - 1}")
         figure = style.canvas(
             f"{self.name}: where its gradient dies",
             self.summary,
@@ -98,18 +118,21 @@ class DeadGradients(Insight):
         )
         figure.add_heatmap(
             x=(gap_edges[1:] + gap_edges[:-1]) / 2,
-            y=[
-                f"{int(a)}" if b - a == 1 else f"{int(a)}–{int(b) - 1}"
-                for a, b in zip(rank_edges, rank_edges[1:], strict=False)
-            ],
-            z=logarithms, zmin=-4, zmax=0, customdata=median, colorscale=style.SEQUENTIAL,
+            y=rank_names,
+            z=logarithms,
+            zmin=-4,
+            zmax=0,
+            customdata=median,
+            colorscale=style.SEQUENTIAL,
             colorbar={
                 "title": "pull / largest",
                 "tickvals": [-4, -3, -2, -1, 0],
                 "ticktext": ["≤ 0.0001", "0.001", f"{DEAD:g} dead below", "0.1", "1"],
             },
-            hovertemplate="gap %{x:.3f}<br>rank %{y}<br>median pull %{customdata:.4f}<extra></extra>", xgap=1, ygap=1,
-        )  # fmt: skip
+            hovertemplate="gap %{x:.3f}<br>rank %{y}<br>median pull %{customdata:.4f}<extra></extra>",
+            xgap=1,
+            ygap=1,
+        )
         figure.add_vline(x=0, line={"color": style.BLACK, "width": 2, "dash": "dash"})
         style.note(figure, "ranked right", -0.02, 1.0, xanchor="right", yref="paper", yanchor="bottom")
         style.note(figure, "ranked wrong", 0.02, 1.0, xanchor="left", yref="paper", yanchor="bottom")
@@ -117,15 +140,15 @@ class DeadGradients(Insight):
 
 
 def dead_gradients(pairs: PairGradients) -> DeadGradients:
-    """Place every (query, positive) by gap and rank and read off its pull.
+    """Compute the similarity gap, the rank and the pull of every (query, positive).
 
-    The gradient of a pair is shared by its two directions, so a positive is dead for a query only if neither pulls.
+    Both directions of a pair share one gradient, so a positive is dead for a query only if neither direction pulls.
 
     Example (`pairs` are those of `lab.inspect`):
         >>> lab.inspect.dead_gradients(pairs).share  # every positive behind a negative is pulled
         0.0
     """
-    same = measured(pairs, "dead_gradients").same
+    same = require_pairs(pairs, "dead_gradients").same
     negative = pairs.similarities.copy()
     negative[pairs.labels[:, None] == pairs.labels[None, :]] = -np.inf
     best = negative.max(axis=1)

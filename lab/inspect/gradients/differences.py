@@ -1,4 +1,4 @@
-"""Is the gradient the slope of the value? Central differences along random directions."""
+"""Check whether the gradient is the slope of the value, by central differences along random directions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Differences(Insight):
-    """Autograd against central differences.
+    """Derivatives by autograd and by central differences.
 
     name: the loss.
     autograd, measured: float64 [directions], derivatives along random unit directions of the whole batch.
     step: length of the difference.
-    tolerance: relative disagreement still called equal.
+    tolerance: largest relative difference that counts as equal.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
         >>> slope = lab.inspect.finite_differences(loss, embeddings, labels)
@@ -41,9 +41,11 @@ class Differences(Insight):
 
     @property
     def worst(self) -> float:
-        """Largest disagreement, relative to the largest derivative on either side."""
+        """Largest difference, relative to the largest derivative of both."""
         size = max(np.abs(self.autograd).max(), np.abs(self.measured).max())
-        return float(np.abs(self.autograd - self.measured).max() / size) if size > 1e-12 else 0.0
+        if size > 1e-12:
+            return float(np.abs(self.autograd - self.measured).max() / size)
+        return 0.0
 
     @property
     def holds(self) -> bool:
@@ -61,11 +63,11 @@ class Differences(Insight):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a direction: autograd, measured."""
+        """Return one row per direction: autograd, measured."""
         return frame(autograd=self.autograd, measured=self.measured)
 
     def figure(self) -> go.Figure:
-        """Measured against autograd; on the diagonal they agree."""
+        """Draw measured derivatives against those of autograd; they agree on the diagonal."""
         figure = style.canvas(
             f"{self.name}: gradient against measured slope",
             self.summary,
@@ -76,9 +78,12 @@ class Differences(Insight):
         ends = [both.min(), both.max()]
         figure.add_scatter(x=ends, y=ends, mode="lines", name="agreement", line=style.line(6, 1))
         figure.add_scatter(
-            x=self.autograd, y=self.measured, mode="markers", name="direction",
+            x=self.autograd,
+            y=self.measured,
+            mode="markers",
+            name="direction",
             marker=style.marker(0 if self.holds else 1),
-        )  # fmt: skip
+        )
         return figure
 
 
@@ -104,12 +109,14 @@ def finite_differences(
     vectors, classes = batch(embeddings, labels)
     _, grad = subject.gradient(vectors, classes)
     generator = torch.Generator().manual_seed(seed)
-    autograd, measured = [], []
+    autograd = []
+    measured = []
     for _ in range(directions):
         v = torch.randn(vectors.shape, generator=generator, dtype=torch.float64).to(vectors.device)
         v = v / v.norm()
         autograd.append((grad * v).sum().item())
         with torch.no_grad():
-            ahead, behind = (subject.value(vectors + sign * step * v, classes).item() for sign in (1, -1))
+            ahead = subject.value(vectors + step * v, classes).item()
+            behind = subject.value(vectors - step * v, classes).item()
         measured.append((ahead - behind) / (2 * step))
     return Differences(subject.name, np.array(autograd), np.array(measured), step, tolerance)

@@ -1,4 +1,4 @@
-"""Which pairs a loss pulls the wrong way: the audit behind 004, equation 10 and table 1."""
+"""Find the pairs that a loss moves against their label: the audit behind 004, equation 10 and table 1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight, frame
-from lab.inspect.gradients.pairs import PairGradients, measured
+from lab.inspect.gradients.pairs import PairGradients, require_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,16 +22,16 @@ class WrongDirection(Insight):
 
     pairs: the audited gradients.
     i, j: int64 [w], the pairs, strongest contradiction first, i < j.
-    share: part of the active pairs that goes the wrong way, 0 to 1.
-    mass: part of the summed gradient magnitude that goes the wrong way, 0 to 1.
+    share: share of the active pairs that move the wrong way, 0 to 1.
+    mass: share of the summed gradient magnitude that points the wrong way, 0 to 1.
 
     A wrong direction is not always a fault: the contextual loss pulls on whole neighbourhoods, and clamping its wrong
-    gradients costs test accuracy (004, table 1). In a loss that is meant to be pairwise it is one.
+    gradients costs test accuracy (004, table 1). In a loss that is meant to be pairwise it is a fault.
 
     Example (`loss`, `embeddings` and `labels` are those of `lab.inspect`):
-        >>> turned = lab.inspect.pair_gradients(lambda e, y: -loss(e, y), embeddings, labels)
-        >>> found = lab.inspect.wrong_direction(turned)
-        >>> found.share, found.pushed_apart  # a loss with its sign turned: all of its pairs go the wrong way
+        >>> negated = lab.inspect.pair_gradients(lambda e, y: -loss(e, y), embeddings, labels)
+        >>> wrong = lab.inspect.wrong_direction(negated)
+        >>> wrong.share, wrong.pushed_apart  # with the opposite sign all pairs move the wrong way
         (1.0, 2)
     """
 
@@ -43,7 +43,7 @@ class WrongDirection(Insight):
 
     @property
     def pushed_apart(self) -> int:
-        """How many of the wrong pairs share a label."""
+        """Number of wrong pairs that share a label."""
         return int(self.pairs.same[self.i, self.j].sum())
 
     @property
@@ -58,43 +58,52 @@ class WrongDirection(Insight):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a wrong pair, strongest first: i, j, same, similarity, gradient."""
-        found = {"same": self.pairs.same, "similarity": self.pairs.similarities, "gradient": self.pairs.gradients}
-        return frame(i=self.i, j=self.j, **{name: values[self.i, self.j] for name, values in found.items()})
+        """Return one row per wrong pair, strongest first: i, j, same, similarity, gradient."""
+        return frame(
+            i=self.i,
+            j=self.j,
+            same=self.pairs.same[self.i, self.j],
+            similarity=self.pairs.similarities[self.i, self.j],
+            gradient=self.pairs.gradients[self.i, self.j],
+        )
 
     def figure(self) -> go.Figure:
-        """Four bars: gradient mass by label and direction."""
-        gradients, same = np.triu(self.pairs.gradients, 1), self.pairs.same
-        groups = {
+        """Draw the gradient mass by label and direction as four bars."""
+        gradients = np.triu(self.pairs.gradients, 1)
+        same = self.pairs.same
+        groups = {  # name of a bar: its pairs, and whether they move the right way
             "same label,<br>pulled together": (same & (gradients < 0), True),
             "same label,<br>pushed apart": (same & (gradients > 0), False),
             "different label,<br>pushed apart": (~same & (gradients > 0), True),
             "different label,<br>pulled together": (~same & (gradients < 0), False),
         }
+        heights = []
+        texts = []
+        colours = []
+        patterns = []
+        for mask, right in groups.values():
+            heights.append(np.abs(gradients[mask]).sum())
+            texts.append(f"{style.RIGHT if right else style.WRONG} {int(mask.sum())} pairs")
+            colours.append(style.BLUE if right else style.VERMILLION)
+            patterns.append("" if right else "/")
+
         figure = style.canvas(
             f"{self.pairs.name}: does every pair move the way its label asks?",
             self.summary,
             y="summed |gradient| of the pairs",
         )
-        figure.add_bar(
-            x=list(groups), y=[np.abs(gradients[mask]).sum() for mask, _ in groups.values()],
-            text=[f"{style.RIGHT if ok else style.WRONG} {int(mask.sum())} pairs" for mask, ok in groups.values()],
-            marker={
-                "color": [style.BLUE if ok else style.VERMILLION for _, ok in groups.values()],
-                "pattern": {"shape": ["" if ok else "/" for _, ok in groups.values()]},
-            },
-        )  # fmt: skip
+        figure.add_bar(x=list(groups), y=heights, text=texts, marker={"color": colours, "pattern": {"shape": patterns}})
         return figure
 
 
 def wrong_direction(pairs: PairGradients) -> WrongDirection:
-    """Audit the signs: descent should raise the similarity of same-label pairs and lower the others.
+    """Find the pairs with a wrong sign: descent should raise the similarity of same-label pairs and lower the others.
 
     Example (`pairs` are those of `lab.inspect`):
         >>> lab.inspect.wrong_direction(pairs).share
         0.0
     """
-    active = np.triu(measured(pairs, "wrong_direction").active, 1)
+    active = np.triu(require_pairs(pairs, "wrong_direction").active, 1)
     wrong = active & np.where(pairs.same, pairs.gradients > 0, pairs.gradients < 0)
     i, j = np.nonzero(wrong)
     order = np.argsort(-np.abs(pairs.gradients[i, j]), kind="stable")

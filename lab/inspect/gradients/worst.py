@@ -1,4 +1,4 @@
-"""The pairs that a loss pulls on hardest, or that are ranked worst, as item indices so that images can be shown."""
+"""List the pairs with the largest gradient or the worst similarity, by item, so that their images can be shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from lab.core import style
 from lab.inspect._insight import Insight, frame
-from lab.inspect.gradients.pairs import PairGradients, measured
+from lab.inspect.gradients.pairs import PairGradients, require_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,8 @@ By = Literal["gradient", "hard positives", "hard negatives"]
 class WorstPairs(Insight):
     """The extreme pairs of a batch, worst first.
 
-    by: what "worst" means.
-    items: int64 [w 2], positions in the data set if the caller gave them, else in the batch.
+    by: the criterion.
+    items: int64 [w 2], positions in the data set if the caller gave them, otherwise in the batch.
     same: bool [w].
     similarities, gradients: float64 [w].
 
@@ -52,12 +52,12 @@ class WorstPairs(Insight):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a pair: item_a, item_b, same, similarity, gradient."""
+        """Return one row per pair: item_a, item_b, same, similarity, gradient."""
         a, b = self.items.T
         return frame(item_a=a, item_b=b, same=self.same, similarity=self.similarities, gradient=self.gradients)
 
     def figure(self) -> go.Figure:
-        """Bars of the gradient, named by the two items."""
+        """Draw the gradient of each pair as a bar, named by the two items."""
         figure = style.canvas(
             f"{self.name}: the worst pairs, by {self.by}",
             "right of zero the pair is pushed apart, left of zero pulled together",
@@ -68,45 +68,49 @@ class WorstPairs(Insight):
         names = [f"{a} · {b}" for a, b in self.items]
         for index, (label, mask) in enumerate((("same label", self.same), ("different label", ~self.same))):
             figure.add_bar(
-                y=[n for n, m in zip(names, mask, strict=True) if m], x=self.gradients[mask], orientation="h",
+                y=[n for n, m in zip(names, mask, strict=True) if m],
+                x=self.gradients[mask],
+                orientation="h",
                 name=label,
                 marker={
                     "color": style.COLOURS[index],
                     "pattern": {"shape": "" if index == 0 else "/", "fgopacity": 0.3},
                 },
                 text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
-            )  # fmt: skip
+            )
         return figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1])
 
 
 def worst_pairs(
     pairs: PairGradients, count: int = 12, by: By = "gradient", items: ArrayLike | None = None
 ) -> WorstPairs:
-    """Pick the extreme pairs.
+    """Return the worst pairs by a criterion.
 
     Args:
-        pairs: measured gradients.
-        count: how many pairs.
+        pairs: result of `pair_gradients` or `pair_motion`.
+        count: number of pairs.
         by: "gradient", the largest magnitude; "hard positives", same label and least similar; "hard negatives",
             different label and most similar.
         items: [n] names or positions of the embeddings in their data set; None keeps batch positions.
 
     Raises:
-        ValueError: an unknown `by`, a count below one, or items of another length.
+        ValueError: `by` is unknown, count is below one, or items has another length.
 
     Example (`pairs` are those of `lab.inspect`):
         >>> worst = lab.inspect.worst_pairs(pairs, count=1, by="hard positives", items=["a", "b", "c", "d"])
         >>> worst.items, worst.similarities.round(2)
         (array([['a', 'b']], dtype='<U1'), array([0.8]))
     """
-    n = len(measured(pairs, "worst_pairs").labels)
+    n = len(require_pairs(pairs, "worst_pairs").labels)
     if count < 1:
         raise ValueError(f"worst_pairs: count must satisfy 1 <= count, got {count!r}.")
     names = np.arange(n) if items is None else np.asarray(items)
     if len(names) != n:
         raise ValueError(f"worst_pairs: items must name all {n} embeddings, got {len(names)}.")
     i, j = np.triu_indices(n, 1)
-    same, cosine, gradient = pairs.same[i, j], pairs.similarities[i, j], pairs.gradients[i, j]
+    same = pairs.same[i, j]
+    cosine = pairs.similarities[i, j]
+    gradient = pairs.gradients[i, j]
     if by == "gradient":
         badness = np.where(gradient != 0, np.abs(gradient), -np.inf)
     elif by == "hard positives":

@@ -1,7 +1,7 @@
-"""Recipes: a YAML configuration for each row that a paper's authors trained, headed by command, cost and score.
+"""Recipes: a YAML configuration for each published row that can be trained, headed by command, cost and score.
 
 `lab list recipes` lists them, `lab train --config NAME --data.root FOLDER` trains one. The numbers in the heads are
-those of `lab.papers.tables` and `Recipe.cost`; the tests hold them to each other.
+those of `lab.papers.tables` and `Recipe.cost`; tests check that they agree.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ FOLDER = Path(__file__).parent
 
 @cache
 def names() -> tuple[str, ...]:
-    """The recipes in alphabetical order; reads a folder and imports nothing."""
+    """Return the names of the recipes in alphabetical order, without importing anything heavy."""
     return tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 
 
 def path(name: str) -> Path:
-    """The YAML file of a recipe.
+    """Return the YAML file of a recipe.
 
     Raises:
-        ValueError: there is no recipe of that name; names the nearest ones.
+        ValueError: there is no recipe of that name; the message lists similar names.
     """
     if name not in names():
         import difflib
@@ -42,7 +42,7 @@ def path(name: str) -> Path:
 
 
 def get(name: str) -> Recipe:
-    """A recipe by its name.
+    """Return a recipe by its name.
 
     Raises:
         ValueError: there is no recipe of that name.
@@ -64,19 +64,22 @@ class Recipe:
 
     @cached_property
     def rows(self) -> tuple[lab.papers.tables.PublishedRow, ...]:
-        """The published rows that it trains for: one, or one for each of its test sets."""
+        """The published rows that it reproduces: one, or one for each of its test sets."""
         return lab.papers.tables.of_recipe(self.name)
 
     @property
     def head(self) -> str:
-        """The comment at its top, without the comment signs: what, command, scores, cost, where the knobs come from."""
-        lines = self.text.splitlines()
-        end = next((at for at, line in enumerate(lines) if not line.startswith("#")), len(lines))
-        return "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines[:end])
+        """The comment at the top of the file: title, command, scores, cost and sources of the knobs."""
+        lines = []
+        for line in self.text.splitlines():
+            if not line.startswith("#"):
+                break
+            lines.append(line.removeprefix("#").removeprefix(" "))
+        return "\n".join(lines)
 
     @property
     def command(self) -> str:
-        """What trains it; the data set lies in its official layout."""
+        """The command that trains it, given the folder of the data set in its official layout."""
         return f"lab train --config {self.name} --data.root FOLDER"
 
     @property

@@ -1,9 +1,9 @@
 """Write a figure as a single HTML file whose sliders work without Python.
 
-A figure that has a closed form in scripts/browser/figures/in_page is computed in the page, with all its knobs. For any
-other figure, every picture is computed beforehand. The pictures of a grid of two knobs have most of their parts in common,
-so each part is stored once. The pictures and plotly.js are compressed in the file, which opens from a disk or a site and
-sends no request to any other host.
+A figure that has a closed form in scripts/browser/figures/in_page is computed in the page, with all its knobs. For
+any other figure, every picture is computed beforehand. The pictures of a grid of two knobs have most of their parts
+in common, so each part is stored once. The pictures and plotly.js are compressed in the file, which opens from a disk
+or a site and sends no request to any other host.
 """
 
 import base64

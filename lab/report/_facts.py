@@ -7,6 +7,7 @@ from typing import Any
 
 import lab.encoders
 import lab.papers.tables
+from lab.core import arrays
 from lab.core.estimates import Estimate
 from lab.core.formats import counted
 from lab.core.words import PATH
@@ -176,11 +177,16 @@ def _size(config: RunConfig) -> int | None:
 
 
 def _width(run: Run, split: str) -> int | None:
-    """Width of the stored embeddings, read from the file's header alone."""
-    from safetensors import safe_open
+    """Width of the stored embeddings, read from the file's header alone.
 
+    Raises:
+        ValueError: the file is damaged.
+    """
     path = run.path / "embeddings" / f"{split}.safetensors"
     if not path.is_file():
         return None
-    with safe_open(path, framework="numpy") as file:
-        return file.get_slice("query.vectors").get_shape()[1]
+    with arrays.opened(path) as file:
+        shape = file.get_slice("query.vectors").get_shape()
+    if len(shape) != 2:
+        raise arrays.unreadable(path, f"query.vectors has the shape {shape} in place of [n d]")
+    return int(shape[1])

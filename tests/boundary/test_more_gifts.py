@@ -25,7 +25,7 @@ import yaml
 import lab
 import lab.runs
 from lab.__main__ import main
-from lab.core import ownership, yaml_reader
+from lab.core import arrays, ownership, yaml_reader
 from lab.core.files import SMALL, parse_json, read_json
 from lab.launchers.background import detached
 from lab.launchers.background.queue import Queue
@@ -383,3 +383,14 @@ def test_a_mark_is_of_its_words_and_of_this_account(monkeypatch, tmp_path):
     assert not ownership.is_mark_of(None, "process 7") and not ownership.is_mark_of("\u00fc", "process 7")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert not ownership.is_mark_of(mark, "process 7"), "another account has another key"
+
+
+@pytest.mark.parametrize("change", ["flat", "none"])
+def test_a_report_of_vectors_that_are_no_table_is_one_sentence(gift, change, capsys):
+    path = gift.path / "embeddings" / "test.safetensors"
+    held, header = arrays.read(path), arrays.header(path)
+    vectors = held.pop("query.vectors")
+    arrays.write(path, held | ({"query.vectors": vectors.reshape(-1)} if change == "flat" else {}), header)
+    assert main(["runs", "report", str(gift.path)]) == 2
+    told = capsys.readouterr().err
+    assert "query.vectors" in told and str(path) in told and not PYTHON.search(told)

@@ -77,7 +77,7 @@ class CompiledTileLoop:
         whole = alone and len(rows) <= tiles.WHOLE
         self.layout = Layout(positives.numpy(), ranked, by_class=not whole)
         if mixture is not None:
-            self.tiles = MixedTiles(rows, mixture, self.layout)
+            self.tiles: Tiles = MixedTiles(rows, mixture, self.layout)
         elif whole:
             self.tiles = Tiles(rows, self.layout.order, len(rows))
         elif alone:

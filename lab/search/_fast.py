@@ -148,7 +148,11 @@ def rank_all(
         if progress and threading.current_thread() is caller:  # a page can be written to by its own thread only
             progress(done, total)
 
-    places = [(i, j) for i in range(len(adding)) for j in range(i if same else 0, -(-len(items) // TILE))]
+    # Where a set is ranked among itself, the upper triangle of tiles is enough.
+    tiles_of_items = -(-len(items) // TILE)
+    places = []
+    for i in range(len(adding)):
+        places += [(i, j) for j in range(i if same else 0, tiles_of_items)]
     threads.each(threads.in_rounds(places), take)
     if progress:
         progress(total, total)

@@ -182,10 +182,13 @@ def is_untrained(word: str) -> bool:
 
 
 def _seeing(encoder: Any, seen: Seen) -> Any:
-    """One of our encoders that gets its images as a person said."""
+    """Set the image size, mean and standard deviation of one of our encoders, where the user chose them."""
     for name, attribute in (("size", "input_size"), ("mean", "mean"), ("std", "std")):
-        if (value := getattr(seen, name)) is not None:
-            setattr(encoder, attribute, tuple(value) if isinstance(value, list) else value)
+        value = getattr(seen, name)
+        if isinstance(value, list):
+            value = tuple(value)
+        if value is not None:
+            setattr(encoder, attribute, value)
     return encoder
 
 

@@ -76,10 +76,14 @@ class CompiledTileLoop:
         alone = self.share.world == 1 and mixture is None
         whole = alone and len(rows) <= tiles.WHOLE
         self.layout = Layout(positives.numpy(), ranked, by_class=not whole)
-        height = len(rows) if whole else tiles.LARGE_TILE if alone else tiles.TILE
-        self.tiles = (
-            Tiles(rows, self.layout.order, height) if mixture is None else MixedTiles(rows, mixture, self.layout)
-        )
+        if mixture is not None:
+            self.tiles: Tiles = MixedTiles(rows, mixture, self.layout)
+        elif whole:
+            self.tiles = Tiles(rows, self.layout.order, len(rows))
+        elif alone:
+            self.tiles = Tiles(rows, self.layout.order, tiles.LARGE_TILE)
+        else:
+            self.tiles = Tiles(rows, self.layout.order, tiles.TILE)
         self.places = self.share.places(self.tiles.places())
         # A tile of the diagonal holds pairs' own similarities: it comes last, when what they are owed is known.
         self.backward_places = threads.in_rounds(self.places, diagonal_last=True)

@@ -67,9 +67,13 @@ class Gallery(EmbeddingSet):
         raise IndexError(f"The gallery {self.folder} has no row {asked}; its rows are 0 to {len(self) - 1}.")
 
     def class_name(self, label: int) -> str:
-        """Its number where it has no name; nothing for the label of an image without a class."""
+        """Return the name of a class, or its number if it has no name; "" for an image without a class."""
         names = self.about.get("class_names") or []
-        return "" if label < 0 else names[label] if label < len(names) else str(label)
+        if label < 0:
+            return ""
+        if label < len(names):
+            return names[label]
+        return str(label)
 
     def row(self, position: int) -> tuple[str, str, int, str]:
         """Name, class, item number and file of a row; shards know of no file."""

@@ -38,10 +38,7 @@ class RankscopeModel(PreTrainedModel):
         super().__init__(config)
         layout = config.rankscope["layout"]
         self.backbone = backbone(layout)
-        if layout["pooling"] == "native":
-            pool = nn.Identity()
-        else:
-            pool = Pool(layout["pooling"])
+        pool = nn.Identity() if layout["pooling"] == "native" else Pool(layout["pooling"])
         self.head = Head(pool, **layout["head"])
         self.normalise = layout["normalise"]
         self.post_init()

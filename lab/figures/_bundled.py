@@ -185,11 +185,11 @@ def curves(
         if by_seed:
             scores_of[line][setting[axis]] = list(by_seed.values())
 
-    positions = sorted(set.intersection(*(set(line) for line in scores_of.values())))
+    positions = sorted(set.intersection(*(set(scores_at) for scores_at in scores_of.values())))
     statistics = {}
-    for name, line in scores_of.items():
-        means = np.array([np.mean(line[position]) for position in positions])
-        deviations = np.array([deviation(line[position]) for position in positions])
+    for name, scores_at in scores_of.items():
+        means = np.array([np.mean(scores_at[position]) for position in positions])
+        deviations = np.array([deviation(scores_at[position]) for position in positions])
         statistics[name] = (means, deviations)
     return positions, statistics
 

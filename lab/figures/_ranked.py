@@ -106,10 +106,9 @@ def figure_bytes(picture: Image.Image, format: str = "png", dpi: int = DPI) -> b
         raise ValueError(f"A figure of a query is saved as png or pdf, got {format!r}.")
     buffer = io.BytesIO()
     if format == "png":
-        options = {"dpi": (dpi, dpi)}
+        picture.save(buffer, "PNG", dpi=(dpi, dpi))
     else:
-        options = {"resolution": float(dpi)}
-    picture.save(buffer, format.upper(), **options)
+        picture.save(buffer, "PDF", resolution=float(dpi))
     return buffer.getvalue()
 
 

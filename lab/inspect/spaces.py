@@ -29,7 +29,7 @@ def turned(places: np.ndarray, onto: np.ndarray, stretch: bool = False) -> np.nd
 
     factor = 1.0
     if stretch:
-        factor = np.linalg.norm(centred_target) / max(float(np.linalg.norm(centred)), 1e-12)
+        factor = float(np.linalg.norm(centred_target)) / max(float(np.linalg.norm(centred)), 1e-12)
     return (factor * centred @ left @ right + target_mean).astype(np.float32)
 
 

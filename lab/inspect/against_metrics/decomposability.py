@@ -323,5 +323,5 @@ def _measure_split(
         batch_ap=np.where(count.any(axis=1), mean_precision, np.nan),
         bound=largest_bound_8(counts),
         refined=largest_bound_9(counts),
-        perfect=np.where(count > 0, precision >= 1, True).all(axis=1),
+        perfect=((count == 0) | (precision >= 1)).all(axis=1),
     )

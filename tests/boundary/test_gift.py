@@ -152,6 +152,21 @@ def test_every_command_refuses_in_a_sentence(harm, trained, places, monkeypatch,
 
 
 @pytest.mark.parametrize("harm", HARMS)
+def test_no_export_runs_or_reads_what_a_stranger_names(harm, trained, places, monkeypatch, capsys):
+    """Some exports need neither the network nor the images, and are written; the others are refused."""
+    run = sent(trained, places, harm)
+    monkeypatch.chdir(run.path)
+    for name in lab.exporters.names():
+        with watched(places["secret"], monkeypatch) as seen:
+            status = main(["export", str(run.path), "--to", name, "--output", str(places["out"] / name)])
+        said = capsys.readouterr().err
+        of_the_gift = [one for one in seen if str(places["out"]) not in one]  # a written program is read once, as a trial
+        assert not of_the_gift, (name, seen)
+        assert not (places["out"] / "ran").exists(), name
+        assert status == 0 or "names the " in said or "give it again" in said, (name, said)
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_python_refuses_in_a_sentence(harm, trained, places, monkeypatch):
     run = sent(trained, places, harm)
     monkeypatch.chdir(run.path)

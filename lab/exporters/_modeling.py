@@ -38,9 +38,8 @@ class RankscopeModel(PreTrainedModel):
         super().__init__(config)
         layout = config.rankscope["layout"]
         self.backbone = backbone(layout)
-        if layout["pooling"] == "native":
-            pool = nn.Identity()
-        else:
+        pool: nn.Module = nn.Identity()
+        if layout["pooling"] != "native":
             pool = Pool(layout["pooling"])
         self.head = Head(pool, **layout["head"])
         self.normalise = layout["normalise"]

@@ -187,9 +187,9 @@ def curves(
 
     positions = sorted(set.intersection(*(set(line) for line in scores_of.values())))
     statistics = {}
-    for name, line in scores_of.items():
-        means = np.array([np.mean(line[position]) for position in positions])
-        deviations = np.array([deviation(line[position]) for position in positions])
+    for name, by_position in scores_of.items():
+        means = np.array([np.mean(by_position[position]) for position in positions])
+        deviations = np.array([deviation(by_position[position]) for position in positions])
         statistics[name] = (means, deviations)
     return positions, statistics
 

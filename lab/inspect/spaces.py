@@ -27,7 +27,7 @@ def turned(places: np.ndarray, onto: np.ndarray, stretch: bool = False) -> np.nd
     centred_target = onto - target_mean
     left, _, right = np.linalg.svd(centred.T @ centred_target)
 
-    factor = 1.0
+    factor: float | np.floating = 1.0
     if stretch:
         factor = float(np.linalg.norm(centred_target)) / max(float(np.linalg.norm(centred)), 1e-12)
     return (factor * centred @ left @ right + target_mean).astype(np.float32)

@@ -160,7 +160,7 @@ def test_no_export_runs_or_reads_what_a_stranger_names(harm, trained, places, mo
         with watched(places["secret"], monkeypatch) as seen:
             status = main(["export", str(run.path), "--to", name, "--output", str(places["out"] / name)])
         said = capsys.readouterr().err
-        of_the_gift = [one for one in seen if str(places["out"]) not in one]  # a written program is read once, as a trial
+        of_the_gift = [one for one in seen if str(places["out"]) not in one]  # what was written is tried once
         assert not of_the_gift, (name, seen)
         assert not (places["out"] / "ran").exists(), name
         assert status == 0 or "names the " in said or "give it again" in said, (name, said)

@@ -75,7 +75,7 @@ def test_a_log_that_fails_does_not_end_the_training(run, monkeypatch, method, er
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(f"lab.exporters.tensorboard._Events.{method}", fails)
+    monkeypatch.setattr(f"lab.exporters.tensorboard._EventLog.{method}", fails)
     training = [Note("begun"), Note("over")]
     records = list(exporters.following(run, [exporters.create("tensorboard")], iter(training)))
     told = [record.sentence for record in records if record not in training]

@@ -317,11 +317,12 @@ def _measure_split(
         high_negatives=(high_negative @ member).astype(np.int64),
     )
 
+    is_perfect = np.where(count > 0, precision >= 1, True)  # a batch without positives is perfect, too
     batches_with_positives = np.maximum(1, (count > 0).sum(axis=1))
     mean_precision = np.nansum(precision, axis=1) / batches_with_positives
     return _SplitValues(
         batch_ap=np.where(count.any(axis=1), mean_precision, np.nan),
         bound=largest_bound_8(counts),
         refined=largest_bound_9(counts),
-        perfect=((count == 0) | (precision >= 1)).all(axis=1),
+        perfect=np.all(is_perfect, axis=1),
     )

@@ -105,7 +105,6 @@ def figure_bytes(picture: Image.Image, format: str = "png", dpi: int = DPI) -> b
     if format not in ("png", "pdf"):
         raise ValueError(f"A figure of a query is saved as png or pdf, got {format!r}.")
     buffer = io.BytesIO()
-    options: dict[str, Any]
     if format == "png":
         picture.save(buffer, "PNG", dpi=(dpi, dpi))
     else:

@@ -6,6 +6,7 @@ from ._base import OfFolder as OfFolder
 from ._base import SplitKnobs as SplitKnobs
 from ._base import Unlabelled as Unlabelled
 from ._base import below as below
+from ._base import file_digest as file_digest
 from ._base import knob as knob
 from ._by_name import check as check
 from ._by_name import checking as checking

@@ -39,7 +39,7 @@ SAMPLE = 1024
 CLOSE = 2.0**-16
 """A squared distance below this share of |q|^2 + |z|^2 has lost digits, so it is computed from the differences."""
 
-DIFFERENCES = 2**20
+DIFFERENCES = 1_000_000
 """Numbers of differences that are computed at once: 8 MB."""
 
 WIDEST = 2.0**400

@@ -64,5 +64,6 @@ def _check_finished(members: Sequence[Run]) -> None:
     unfinished = [f"{member.name} ({member.state})" for member in members if member.state != FINISHED]
     if unfinished:
         raise ValueError(
-            f"Not every training has finished: {', '.join(unfinished)}. Wait for them, or delete those not wanted."
+            f"Not every training has finished: {', '.join(unfinished)}. Wait for them, or use "
+            "`lab runs trash` for those that are not wanted."
         )

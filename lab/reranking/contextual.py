@@ -55,7 +55,7 @@ class Contextual(Reranker):
         graph = nodes(ranking, query, gallery, self.device)
         lengths = torch.linalg.vector_norm(graph.vectors, dim=1, keepdim=True, dtype=torch.float64)
         if (lengths == 0).any():
-            raise ValueError("A vector is zero, so its cosine similarity is undefined; remove it before re-ranking.")
+            raise ValueError("A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking.")
         unit = graph.vectors.double() / lengths
         lists = neighbour_lists(unit, min(self.knobs.k, len(unit)), ranking.ties)
         return ranked_by(ranking, self._scores(unit, graph, lists))

@@ -152,8 +152,7 @@ def replaced(run: Embedded, split: str, images: ImageSet, items: np.ndarray) -> 
 
     Reads the files. Images whose content was not recorded, or that are no files of their own, are passed over.
     """
-    from lab.data import ImageSet
-    from lab.data._base import file_digest
+    from lab.data import ImageSet, file_digest
     from lab.data.images.listing import OfList
 
     of_files = images.root is not None and images.pixels is None

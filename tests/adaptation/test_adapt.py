@@ -157,7 +157,8 @@ def test_what_cannot_be_adapted_is_told_in_a_sentence(mine, root, tmp_path):
 
     def adapt(name, table, labels, **choices):
         run = lab.runs.from_embeddings(table, labels, normalise=True, name=name, runs=tmp_path, measure=False)
-        return lab.adapt(run, runs=tmp_path, training={**QUICK, "steps": 2}, **choices)
+        trained = {} if choices else {"training": {**QUICK, "steps": 2}}  # whitening is not
+        return lab.adapt(run, runs=tmp_path, **trained, **choices)
 
     with pytest.raises(ValueError, match=r"no class of two images to train on \(or no labels\)"):
         adapt("unlabelled", rows, None)

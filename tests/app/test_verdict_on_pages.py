@@ -7,7 +7,7 @@ import pytest
 import lab.runs
 from lab.runs.writer import Writer
 
-STEEP = {"out_of_reach": 0.9, "behind": 0.8}
+STEEP = {"out_of_reach": 0.9, "behind": 0.8, "woken": 0.0}
 
 
 def record(run, *changes: dict) -> None:

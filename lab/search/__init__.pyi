@@ -12,10 +12,11 @@ from ._composed import best_of as best_of
 from ._composed import compose as compose
 from ._composed import mean_query as mean_query
 from ._composed import rocchio as rocchio
+from ._faiss_file import FaissFile as FaissFile
+from ._faiss_file import IndexFile as IndexFile
 from ._open import open as open
 from ._recall import recall as recall
 from .exact import Exact as Exact
-from .faiss_file import FaissFile as FaissFile
 from .faiss_flat import FaissFlat as FaissFlat
 from .faiss_ivf import FaissIvf as FaissIvf
 from .faiss_ivf_pq import FaissIvfPq as FaissIvfPq

@@ -10,7 +10,7 @@ from lab.core.kinds import what_is
 from lab.core.results import EmbeddingSet
 from lab.search._base import Index
 from lab.search._catalog import create
-from lab.search.faiss_file import FaissFile
+from lab.search._faiss_file import FaissFile
 
 
 def open(path: str | Path, device: Any = "auto") -> Index | FaissFile:

@@ -89,8 +89,9 @@ class Scene:
         self.secrets = {what: f"{what}-{secrets.token_hex(8)}" for what in ("letter", "face", "note", "upload")}
         self.markers = [f"guest{number}x{secrets.token_hex(8)}" for number in (1, 2)]
         self._write_home()
-        self._make_runs()
+        # Before the runs: the key that signs what the owner writes lies in the home.
         os.environ |= {"HOME": str(self.home), access.GUESTS: secrets.token_urlsafe(24)}
+        self._make_runs()
         self.guest_token = os.environ[access.GUESTS]
         self.server = Server(self.runs, self.folder, secrets.token_urlsafe(24), "--guests").wait()
         self.owner, self.guest = self.server.cookie(), self.server.cookie(self.guest_token)

@@ -37,4 +37,4 @@ def test_several_findings_are_behind_a_fold_and_the_fold_is_in_the_address(no_ru
     run = lab.runs.create(lab.runs.RunConfig.of({"loss": {"name": "smooth_ap"}}), no_runs, "live")
     record(run, *[{**STEEP, "moved": 0.5}] * 3)
     page = open_page("watch")
-    assert page.calm and "Verdict, also: rate too high" in [one.label for one in page.test.expander]
+    assert page.calm and "Verdict, also: out of the temperature's reach" in [one.label for one in page.test.expander]

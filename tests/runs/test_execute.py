@@ -1,5 +1,6 @@
 """A run from start to scores, and through every way it can be cut short."""
 
+import inspect
 import json
 import os
 import signal
@@ -199,7 +200,7 @@ def test_what_is_not_finite_stops_the_run_before_the_weights_change_and_keeps_th
     forward, calls, updates = module.RecallAtK.forward, [], []
 
     def exploding(self, embeddings, labels):
-        if embeddings.dtype is torch.float64 or embeddings.is_leaf or not torch.is_grad_enabled():  # a check-up
+        if any(frame.filename.endswith(("signs.py", "checkups.py")) for frame in inspect.stack()):
             return forward(self, embeddings, labels)
         calls.append(1)
         if len(calls) == 4 and what == "grad":

@@ -359,7 +359,7 @@ def _folder(path: Path, vector: str) -> Source:
         )
     source = _faiss(path / "index.faiss", vector)
     if (path / "keys.json").is_file():
-        from lab.search.faiss_file import IndexFile
+        from lab.search import IndexFile
 
         names = stored.read(path / "keys.json", IndexFile, stored.MOST_LISTED)
         if "keys" not in names or "classes" not in names:

@@ -47,7 +47,7 @@ class CurveLog:
 
     def scalars(self, step: int, values: Mapping[str, float], at: float) -> None:
         """Write numbers of one step; `at` is the time in seconds since 1970."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define scalars.")
 
     def close(self) -> None:
         """Finish the log."""

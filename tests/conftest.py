@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import copy
 import gc
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,14 @@ def pytest_collection_finish() -> None:
     """Leave what is loaded out of each search for garbage: pages make one after every run, pytest five at its end."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _same_main():
+    """Headless pages of Streamlit leave a script of theirs as `__main__`, which a process begun later would run."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")

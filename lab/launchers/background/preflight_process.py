@@ -16,7 +16,7 @@ from lab.core.installed import children
 from lab.runs.config import RunConfig
 
 
-@dataclass
+@dataclass(eq=False)  # two checks are never the same, and pages follow one of them
 class Preflight:
     """One pre-flight under way or done. config: the configuration it looks at, as YAML. files: with it, and with what
     the process prints; they go with this object."""

@@ -257,6 +257,7 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
     field(page, "text_input", "form.sampler.m_per_class.batch_size").set_value("32").run()
     steps = count_calls("lab.launchers.background.preflight.preflight", "lab.training.steps.gradients")
     next(b for b in page.test.button if b.label == "Check first").click().run()
+    assert page.calm, page.words()
     preflight = page.test.session_state["preflight"]
     deadline = time.monotonic() + 300
     while not preflight.done and time.monotonic() < deadline:

@@ -28,7 +28,7 @@ FLAGS = (
     "--no-first-run",
 )
 TOKEN = "what-these-tests-chose"
-PATIENCE = 60_000
+PATIENCE = 900_000
 """Milliseconds that a page of a busy machine is given; they only guard against waiting for ever."""
 
 expect.set_options(timeout=PATIENCE)

@@ -55,7 +55,7 @@ def mean_squares(differences: np.ndarray) -> tuple[float, float, float]:
 class Effect:
     """The mean of a difference, with the interval over another draw of seeds and of classes.
 
-    p: how often chance alone would give as large a mean, of either sign.
+    p: how often other trainings and classes would give as large a mean, of either sign, if there were no effect.
     """
 
     mean: float

@@ -20,7 +20,8 @@ import numpy as np
 from lab.core.estimates import LEVEL
 
 FEWEST = 6
-"""Classes below which nothing is told: five agree by chance alone in more than one case of twenty (2 / 2^5)."""
+"""Classes below which nothing is told: five fall to one side in more than one case of twenty (2 / 2^5), if each falls to either
+side alike."""
 
 ALL_SIGNS = 12
 """Up to so many classes every choice of signs is tried, 2,048 with the first one fixed; of more a sample of twice as

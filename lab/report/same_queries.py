@@ -101,8 +101,8 @@ class SameQueries:
             most = ", ".join(f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3])
             parts.append(f"{verb} {len(labels):,}" + (f" ({most})" if most else ""))
         return (
-            f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes, beyond the interval of each; some "
-            f"{0.05 * len(found):.0f} of them would by chance alone."
+            f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes, beyond the 95 % interval of each over its "
+            f"queries; of two networks that do not differ some {0.05 * len(found):.0f} classes would be named."
         )
 
     def disagreement(self, column: str) -> np.ndarray:

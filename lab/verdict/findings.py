@@ -528,7 +528,7 @@ def _worse(of: History, than: str, words: str, advice: str) -> Found | None:
         return None
     return Found(
         f"Validation images rank worse than {words}: average precision {gain.mean:+.3f} "
-        f"(95 % interval {gain.low:+.3f} to {gain.high:+.3f}, {gain.classes} classes).",
+        f"({gain.interval}; {gain.classes} classes).",
         advice,
     )
 

@@ -74,16 +74,19 @@ class Jackknife:
         together: of a rate of two classes that meet, the sum of squares of what two classes change of
             part - value * whole together, beyond what each changes by itself.
         """
-        value, without = float(share(part, whole)), share(part - less_part, whole - less_whole)
+        value = float(share(part, whole))
+        without = share(part - less_part, whole - less_whole)
         if together is None:
             return cls(value, without, less_whole)
-        return cls(value, without, less_whole, float(share(together, whole**2)), of_two=True)
+        among_pairs = float(share(together, whole**2))
+        return cls(value, without, less_whole, among_pairs, of_two=True)
 
 
 def share(part: np.ndarray | float, whole: np.ndarray | float) -> np.ndarray:
     """part / whole, NaN of nothing."""
     part, whole = np.broadcast_arrays(np.asarray(part, np.float64), np.asarray(whole, np.float64))
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    nothing = np.full(part.shape, np.nan)
+    return np.divide(part, whole, out=nothing, where=whole > 0)
 
 
 def effective(weights: np.ndarray) -> float:
@@ -102,19 +105,25 @@ def rate(counted: Jackknife) -> Rate:
         >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
         (0.67, 0.63, 0.71)
     """
-    value, classes = counted.value, effective(counted.weights)
+    value = counted.value
+    classes = effective(counted.weights)
     without = counted.without[~np.isnan(counted.without)]
     if np.isnan(value) or classes < FEWEST:
         return Rate(value, np.nan, np.nan, classes)
     if min(value, without.min()) <= 0 or max(value, without.max()) >= 1:
-        return _rare(value, classes / 2 if counted.of_two else classes, classes)
+        independent = classes / 2 if counted.of_two else classes  # a pair takes two classes
+        return _rare(value, independent, classes)
+
     odds = np.log(without / (1 - without))
     away = odds - odds.mean()
     variance = (1 - 1 / len(away)) * float(np.square(away).sum())
-    variance -= min(counted.among_pairs / (value * (1 - value)) ** 2, variance) / 2
+    among_pairs = counted.among_pairs / (value * (1 - value)) ** 2  # on the scale of log odds
+    variance -= min(among_pairs, variance) / 2
+
     half = _student(min(classes - 1, _freedom(away))) * variance**0.5
     middle = np.log(value / (1 - value))
-    low, high = 1 / (1 + np.exp(half - middle)), 1 / (1 + np.exp(-half - middle))
+    low = 1 / (1 + np.exp(half - middle))
+    high = 1 / (1 + np.exp(-half - middle))
     return Rate(value, float(low), float(high), classes)
 
 
@@ -123,8 +132,8 @@ def _freedom(away: np.ndarray) -> float:
     squares = np.square(away)
     if not squares.any():
         return float(len(away) - 1)
-    peak = len(away) * float(np.square(squares).sum()) / float(squares.sum()) ** 2  # 3 of a normal distribution
-    return min(len(away) - 1, 2 * len(away) / max(peak - 1, 1e-9))
+    kurtosis = len(away) * float(np.square(squares).sum()) / float(squares.sum()) ** 2  # 3 of a normal distribution
+    return min(len(away) - 1, 2 * len(away) / max(kurtosis - 1, 1e-9))
 
 
 def _student(freedom: float) -> float:
@@ -138,9 +147,10 @@ def _rare(value: float, independent: float, classes: float) -> Rate:
     class among those that are independent, or of none."""
     from scipy.special import betaincinv
 
-    share = min(value, 1 - value)
-    touched = 1 if share else 0
+    rarer = min(value, 1 - value)
+    touched = 1 if rarer else 0
     reach = float(betaincinv(touched + 1, max(independent - touched, 1e-9), (1 + LEVEL) / 2))
-    reach = max(reach, share)
-    low, high = (0.0, reach) if value < 0.5 else (1 - reach, 1.0)
-    return Rate(value, low, high, classes)
+    reach = max(reach, rarer)
+    if value < 0.5:
+        return Rate(value, 0.0, reach, classes)
+    return Rate(value, 1 - reach, 1.0, classes)

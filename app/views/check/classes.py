@@ -148,8 +148,8 @@ def slices(scene: Scene) -> None:
         return
     st.caption(
         f"Mean {score} of the queries with each value, the worst first, with its 95 % interval over these "
-        "queries (Student's t), which takes two. Select a row to browse these queries. Further columns of a table of images "
-        "(`--data manifest`), such as the camera or the shop, are further ways to slice."
+        "queries (Student's t), which takes two. Select a row to browse these queries. Further columns of a table of "
+        "images (`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
     # Keys are ours and titles are people's: a column of theirs may be called "queries".
     table = {

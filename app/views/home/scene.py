@@ -112,7 +112,7 @@ def _columns(view: SplitView) -> dict[str, np.ndarray] | None:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def _verdict(low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray) -> str:
-    """What follows the second share: what other classes would give (95 % interval over classes). low, high: keys of the two splits."""
+    """What follows the second share: the 95 % interval over classes. low, high: keys of the two splits."""
     found = paired.difference(_before, _after, _labels)
     if found.classes < FEWEST:
         return f", on {found.classes} classes, too few to say what other classes would give"

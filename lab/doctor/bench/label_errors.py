@@ -29,7 +29,7 @@ def measure(
     rates: tuple[float, ...] = (0.0, 0.01, 0.05, 0.1),
     seeds: int = 5,
 ) -> Iterator[BenchRow]:
-    """Mean average precision, its paired differences with 95 % intervals over seeds, and how many of the first ten are errors."""
+    """Mean average precision, paired differences with 95 % intervals over seeds, and errors among the first ten."""
     from lab.runs.whole_set import of_images
 
     for name in sets:

@@ -91,7 +91,7 @@ class MeasuredTricks(Figure):
         else:
             whole = "each over the same baseline"
         figure = self.canvas(
-            f"{numbers['seeds']} seeds; whiskers: 95 % intervals over seeds, grey ({UNSURE}) if they reach zero; {whole}",
+            f"{numbers['seeds']} seeds; whiskers: 95 % over seeds, grey ({UNSURE}) if they reach zero; {whole}",
             x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
             height=520,

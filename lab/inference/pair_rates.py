@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from lab.kernels.class_reach import ClassReach
 
 
+TAKEN_AWAY = 0.5
+"""Of rates of pairs, the part of what is counted once too often that is taken away; `lab.inference.rates` has why."""
+
+
 @dataclass(frozen=True)
 class PairRates:
     """What `lab.inference.rates.rate` needs of each rate of a threshold.
@@ -78,7 +82,7 @@ class PairRates:
         less, greater, pairs = self._mixed
         there_are = self._queries[less] * self._items[greater] + self._queries[greater] * self._items[less]
         among = np.square(pairs).sum() - 2 * far * (pairs @ there_are) + far**2 * self._squares_of_pairs()
-        return Jackknife.of_sums(let, whole, self._let, self._other, float(among))
+        return Jackknife.of_sums(let, whole, self._let, self._other, TAKEN_AWAY * float(among))
 
     def _squares_of_pairs(self) -> float:
         """The sum over pairs of classes of the square of how many pairs they have."""
@@ -111,7 +115,7 @@ class PairRates:
         among = float(value**2 * np.square(self._mixed[2]).sum() / max(right + wrong, 1.0) ** 2)
         fewer_classes = effective(self._own) < effective(self._other)
         weights = self._own if fewer_classes else self._other
-        return Jackknife(value, without, weights, among)
+        return Jackknife(value, without, weights, TAKEN_AWAY * among)
 
     def strangers(self, counts: np.ndarray) -> Jackknife:
         """Queries that no other class reaches. counts: bool [q], those that are compared with another class."""

@@ -7,7 +7,7 @@ import pytest
 
 from lab import threshold
 from lab.core.results import EmbeddingSet
-from lab.inference.pair_rates import PairRates
+from lab.inference.pair_rates import TAKEN_AWAY, PairRates
 from lab.inference.rates import FEWEST, Jackknife, effective, rate
 from lab.kernels.class_reach import class_reach
 
@@ -87,7 +87,7 @@ def test_pairs_of_classes_are_summed_as_a_plain_loop_sums_them():
             between = let[np.ix_(images.labels == a, images.labels == b)]
             total += (2 * (between.sum() - found.value * between.size)) ** 2
     whole = sum(len(images) - (images.labels == label).sum() for label in images.labels)
-    assert found.among_pairs == pytest.approx(total / whole**2) and found.of_two
+    assert found.too_much == pytest.approx(TAKEN_AWAY * total / whole**2) and found.of_two
 
 
 def sizes_of(kind, chance, count):

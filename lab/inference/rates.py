@@ -57,14 +57,14 @@ class Jackknife:
     value: the rate; NaN of nothing. without: float64 [c], the rate without each class; NaN where nothing is left.
     weights: float64 [c], how much of what the rate is of goes with each class.
     too_much: variance that the jackknife counts once too often, since it belongs to pairs of classes.
-    of_two: whether it is a rate of two classes that meet, not one of each class by itself.
+    independent: how many equal classes could have done what none did, or none failed to do.
     """
 
     value: float
     without: np.ndarray
     weights: np.ndarray
-    too_much: float = 0.0
-    of_two: bool = False
+    too_much: float
+    independent: float
 
     @classmethod
     def of_sums(
@@ -77,10 +77,11 @@ class Jackknife:
         """
         value = float(share(part, whole))
         without = share(part - less_part, whole - less_whole)
+        classes = effective(less_whole)
         if together is None:
-            return cls(value, without, less_whole)
+            return cls(value, without, less_whole, 0.0, classes)
         too_much = float(share(together, whole**2))
-        return cls(value, without, less_whole, too_much, of_two=True)
+        return cls(value, without, less_whole, too_much, classes / 2)  # a pair takes two classes
 
 
 def share(part: np.ndarray | float, whole: np.ndarray | float) -> np.ndarray:
@@ -112,8 +113,7 @@ def rate(counted: Jackknife) -> Rate:
     if np.isnan(value) or classes < FEWEST:
         return Rate(value, np.nan, np.nan, classes)
     if min(value, without.min()) <= 0 or max(value, without.max()) >= 1:
-        independent = classes / 2 if counted.of_two else classes  # a pair takes two classes
-        return _rare(value, independent, classes)
+        return _rare(value, counted.independent, classes)
 
     odds = np.log(without / (1 - without))
     away = odds - odds.mean()

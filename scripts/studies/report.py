@@ -78,8 +78,8 @@ Nearly all are short trainings of a linear head on the frozen features of a pret
 than those of the tests, with a worse one on either side.
 
 Behind each name stands the smallest effect, in points, that a two-sided t test finds four times in five: as pilot
-trainings promised, and as the {seeds} trainings reached. The studies are not blind: version 0.2 had judged losses on the
-same emoji, seven trainings were measured while the code was tried, and `cam_repeller` got another start after other
+trainings promised, and as the {seeds} trainings reached. The studies are not blind: version 0.2 had judged losses on
+the same emoji, seven trainings were measured while the code was tried, and `cam_repeller` got another start after other
 verdicts were known.
 
 Of {len(found)} claims {told}."""

@@ -94,7 +94,9 @@ def share(part: np.ndarray | float, whole: np.ndarray | float) -> np.ndarray:
 def effective(weights: np.ndarray) -> float:
     """How many equal classes weigh as much as these (Kish): the square of the sum over the sum of squares."""
     squares = float(np.square(weights).sum())
-    return float(weights.sum()) ** 2 / squares if squares else 0.0
+    if squares == 0:
+        return 0.0
+    return float(weights.sum()) ** 2 / squares
 
 
 def rate(counted: Jackknife) -> Rate:
@@ -133,8 +135,10 @@ def _freedom(away: np.ndarray) -> float:
     squares = np.square(away)
     if not squares.any():
         return float(len(away) - 1)
-    kurtosis = len(away) * float(np.square(squares).sum()) / float(squares.sum()) ** 2  # 3 of a normal distribution
-    return min(len(away) - 1, 2 * len(away) / max(kurtosis - 1, 1e-9))
+    fourth = float(np.square(squares).sum())
+    kurtosis = len(away) * fourth / float(squares.sum()) ** 2  # 3 of a normal distribution
+    by_kurtosis = 2 * len(away) / max(kurtosis - 1, 1e-9)
+    return min(len(away) - 1, by_kurtosis)
 
 
 def _student(freedom: float) -> float:

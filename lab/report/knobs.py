@@ -13,9 +13,13 @@ import numpy as np
 from lab.core.formats import counted
 from lab.report._lines import flattened
 
-LEAST_RUNS, LEAST_SETTINGS = 12, 6
+LEAST_RUNS = 12
+LEAST_SETTINGS = 6
 """Runs with a score, and different settings among them, below which nothing can be said."""
-FOLDS, TREES, SHUFFLES = 5, 100, 10
+
+FOLDS = 5
+TREES = 100
+SHUFFLES = 10
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,10 @@ def ordered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         return list(rows)
     if by in FACTS:
         return sorted(rows, key=lambda one: str(one[by]))
-    return sorted(rows, key=lambda one: (one.get(by) is None, -(one.get(by) or 0)))
+    measured = [one for one in rows if one.get(by) is not None]
+    others = [one for one in rows if one.get(by) is None]
+    measured.sort(key=lambda one: -one[by])
+    return measured + others
 
 
 COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?\d*\.?\d+)")

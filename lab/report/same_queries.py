@@ -238,7 +238,8 @@ def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:
     names, labels = np.unique(classes.astype(str), return_inverse=True)
     nameless = classes == ""
     if nameless.any():  # "" is the first in order
-        names, labels = names[1:], labels - 1
+        names = names[1:]
+        labels = labels - 1
     return names.tolist(), np.where(nameless, no_class(np.arange(len(labels))), labels).astype(np.int64)
 
 

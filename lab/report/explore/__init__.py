@@ -33,7 +33,8 @@ HERE = Path(__file__).parent
 MOST = 30 * MB
 """Bytes of one file, about: browsers open more, but slowly."""
 
-SMALL, LARGE = 64, 96
+SMALL = 64
+LARGE = 96
 """Pixels of a picture's longer side, of many images and of few."""
 
 FEW = 2_000

@@ -15,8 +15,11 @@ from lab.maps.of_run import sheet
 from lab.report import page
 from lab.runs.folder import Run
 
-TOP, SAMPLE = 10, 1_000
-"""Nearest images by which eight bits are compared with float32; and queries for which that is done, at most."""
+TOP = 10
+"""Nearest images by which eight bits are compared with float32."""
+
+SAMPLE = 1_000
+"""Queries for which that is done, at most."""
 
 GRID = 16
 """Pictures along a side of a sheet."""

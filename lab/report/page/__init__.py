@@ -34,8 +34,11 @@ __all__ = ["PREFERRED", "STYLE", "facts", "nearest", "render", "save", "without_
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
 
-SHOWN, DISAGREEING = 6, 3
-"""Runs of which queries are shown, and queries that are shown where runs disagree."""
+SHOWN = 6
+"""Runs of which queries are shown."""
+
+DISAGREEING = 3
+"""Queries that are shown where runs disagree."""
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 

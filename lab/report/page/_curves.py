@@ -9,7 +9,14 @@ import numpy as np
 
 from lab.runs.folder import Run
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 260, 62, 12, 12, 34
+WIDTH = 480
+HEIGHT = 260
+LEFT = 62
+RIGHT = 12
+TOP = 12
+BOTTOM = 34
+"""Of a chart and its margins."""
+
 POINTS = 300
 """Points of a line at most; more are averaged."""
 
@@ -106,7 +113,10 @@ def _axis(low: float, high: float) -> list[float]:
         high += 0.5
     raw = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw)
+    step = 10 * power
+    for factor in (5, 2.5, 2, 1):  # the smallest round step that is large enough
+        if factor * power >= raw:
+            step = factor * power
     first = math.floor(low / step)
     last = math.ceil(high / step)
     return [round(number * step, 12) for number in range(first, last + 1)]

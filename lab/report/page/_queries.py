@@ -12,8 +12,14 @@ from lab.core.results import OTHER, SAME, UNKNOWN, EmbeddingSet, compared
 from lab.data import ImageSet
 from lab.runs.folder import Run
 
-EACH, FOUND, SIDE = 4, 7, 96
-"""Queries of each kind, pictures found for one, and the longest side of a picture in pixels."""
+EACH = 4
+"""Queries of each kind."""
+
+FOUND = 7
+"""Pictures that are shown as found for a query."""
+
+SIDE = 96
+"""Longest side of a picture, in pixels."""
 
 VERDICTS = {SAME: "right", OTHER: "wrong", UNKNOWN: "unknown"}
 

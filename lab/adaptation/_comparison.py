@@ -33,7 +33,11 @@ def verdict(found: Difference) -> str:
     """`helped`, `harmed` or `cannot be told`."""
     if found.classes < FEWEST:
         return f"cannot be told with so few classes ({found.classes})"
-    return "helped" if found.low > 0 else "harmed" if found.high < 0 else "cannot be told"
+    if found.low > 0:
+        return "helped"
+    if found.high < 0:
+        return "harmed"
+    return "cannot be told"
 
 
 @dataclass(frozen=True)

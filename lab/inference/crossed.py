@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lab.core.estimates import LEVEL
-from lab.inference.over_classes import FEWEST, mean_over_classes
+from lab.inference.over_classes import FEWEST, mean_over_classes, too_few
 
 FEWEST_TRAININGS = 2
 """Trainings of a method below which nothing is said of it: a single one says nothing of how far trainings differ."""
@@ -36,26 +36,29 @@ def spread(differences: np.ndarray) -> Spread:
     """The three variances, from one difference for each seed and class [s c]."""
     seeds, classes = differences.shape
     by_seed, by_class, rest = mean_squares(differences)
-    return Spread(max(0.0, (by_seed - rest) / classes), max(0.0, (by_class - rest) / seeds), rest)
+    between_seeds = max(0.0, (by_seed - rest) / classes)
+    between_classes = max(0.0, (by_class - rest) / seeds)
+    return Spread(between_seeds, between_classes, rest)
 
 
 def mean_squares(differences: np.ndarray) -> tuple[float, float, float]:
     """Of seeds, of classes and of the rest: the two-way analysis of variance of [s c]."""
     seeds, classes = differences.shape
-    rows, columns, mean = differences.mean(1, keepdims=True), differences.mean(0, keepdims=True), differences.mean()
-    rest = np.square(differences - rows - columns + mean).sum() / ((seeds - 1) * (classes - 1))
-    return (
-        float(classes * np.square(rows - mean).sum() / (seeds - 1)),
-        float(seeds * np.square(columns - mean).sum() / (classes - 1)),
-        float(rest),
-    )
+    mean = differences.mean()
+    of_seed = differences.mean(axis=1, keepdims=True)
+    of_class = differences.mean(axis=0, keepdims=True)
+    left = differences - of_seed - of_class + mean  # what neither the seed nor the class explains
+    by_seed = classes * np.square(of_seed - mean).sum() / (seeds - 1)
+    by_class = seeds * np.square(of_class - mean).sum() / (classes - 1)
+    rest = np.square(left).sum() / ((seeds - 1) * (classes - 1))
+    return float(by_seed), float(by_class), float(rest)
 
 
 @dataclass(frozen=True)
 class Effect:
     """The mean of a difference, with the interval over another draw of seeds and of classes.
 
-    p: how often chance alone would give as large a mean, of either sign.
+    p: how often other trainings and classes would give as large a mean, of either sign, if there were no effect.
     """
 
     mean: float
@@ -69,15 +72,20 @@ def effect(differences: np.ndarray) -> Effect:
     from scipy.special import stdtr, stdtrit
 
     seeds, classes = differences.shape
+    mean = float(differences.mean())
     by_seed, by_class, rest = mean_squares(differences)
-    squares = (by_seed, seeds - 1), (by_class, classes - 1), (rest, (seeds - 1) * (classes - 1))
     total = max(by_seed + by_class - rest, by_class, by_seed)  # not below what either factor alone would give
-    error, mean = math.sqrt(total / differences.size), float(differences.mean())
+    error = math.sqrt(total / differences.size)
     if error == 0:  # both arms found the same
         return Effect(mean, mean, mean, 1.0)
-    freedom = total**2 / sum(square**2 / count for square, count in squares)
+
+    # Satterthwaite: each mean square counts with its own degrees of freedom.
+    spread_out = by_seed**2 / (seeds - 1) + by_class**2 / (classes - 1)
+    spread_out += rest**2 / ((seeds - 1) * (classes - 1))
+    freedom = total**2 / spread_out
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * error
-    return Effect(mean, mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
+    p = float(2 * stdtr(freedom, -abs(mean) / error))
+    return Effect(mean, mean - half, mean + half, p)
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ class MethodDifference:
     def interval(self) -> str:
         """`95 % interval over classes and trainings -0.010 to +0.046`, or why there is none."""
         if self.classes < FEWEST:
-            return f"{self.classes} {'class is' if self.classes == 1 else 'classes are'} too few for an interval"
+            return too_few(self.classes)
         if min(self.trainings) < FEWEST_TRAININGS:
             return "one training of a method is too few for an interval"
         return f"95 % interval over classes and trainings {self.low:+.3f} to {self.high:+.3f}"
@@ -153,9 +161,12 @@ def method_difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray)
     counts = ~(np.isnan(first).any(0) | np.isnan(second).any(0))
     if not counts.any():
         raise ValueError("No query has a score in every training, so there is no difference.")
-    first, second, classes = first[:, counts], second[:, counts], classes[counts]
-    of_classes = mean_over_classes(second.mean(0) - first.mean(0), classes)
-    trainings = len(first), len(second)
+    first = first[:, counts]
+    second = second[:, counts]
+    classes = classes[counts]
+
+    of_classes = mean_over_classes(second.mean(axis=0) - first.mean(axis=0), classes)
+    trainings = (len(first), len(second))
     low = high = np.nan
     if of_classes.half is not None and min(trainings) >= FEWEST_TRAININGS:
         of_trainings = _half_over_trainings(first, second, classes)
@@ -175,16 +186,22 @@ def _half_over_trainings(first: np.ndarray, second: np.ndarray, classes: np.ndar
     from scipy.special import stdtrit
 
     place = np.unique(classes, return_inverse=True)[1]
-    variances, in_classes = [], 0.0
-    for values in (first, second):
-        means = values.mean(1)
-        variances.append(means.var(ddof=1) / len(values))
+    total = 0.0  # variance of the difference of both means
+    squares = 0.0  # of the variances, each over its degrees of freedom
+    in_classes = 0.0  # the part of the variance that single classes make
+    for scores in (first, second):
+        trainings, queries = scores.shape
+        means = scores.mean(axis=1)
+        variance = means.var(ddof=1) / trainings
+        total += variance
+        squares += variance**2 / (trainings - 1)
+
         # What each class adds to the mean of each training, beyond what it would add if all classes were alike [s c].
-        shares = [np.bincount(place, row - mean) / len(row) for row, mean in zip(values, means, strict=True)]
-        in_classes += np.var(shares, axis=0, ddof=1).sum() / len(values)
-    total = sum(variances)
+        away = scores - means[:, None]
+        added = [np.bincount(place, row) / queries for row in away]
+        in_classes += np.var(added, axis=0, ddof=1).sum() / trainings
+
     if total <= in_classes / 2:
         return 0.0
-    squares = variances[0] ** 2 / (len(first) - 1) + variances[1] ** 2 / (len(second) - 1)
     quantile = float(stdtrit(total**2 / squares, (1 + LEVEL) / 2))
     return quantile * math.sqrt(total - in_classes / 2)

@@ -20,7 +20,8 @@ import numpy as np
 from lab.core.estimates import LEVEL
 
 FEWEST = 6
-"""Classes below which nothing is told: five agree by chance alone in more than one case of twenty (2 / 2^5)."""
+"""Classes below which nothing is told: if each falls to either side alike, five fall to the same one in more than one
+case of twenty (2 / 2^5)."""
 
 ALL_SIGNS = 12
 """Up to so many classes every choice of signs is tried, 2,048 with the first one fixed; of more a sample of twice as
@@ -47,6 +48,11 @@ class MeanOverClasses:
         if self.classes < FEWEST:
             return None
         return max(self.high - self.mean, self.mean - self.low)
+
+
+def too_few(classes: int) -> str:
+    """Say that there is no interval over so many classes."""
+    return "1 class is too few for an interval" if classes == 1 else f"{classes} classes are too few for an interval"
 
 
 def mean_over_classes(values: Sequence | np.ndarray, labels: Sequence | np.ndarray) -> MeanOverClasses:
@@ -90,6 +96,7 @@ def _ends(away: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     largest = np.abs(away / sizes).max()
     if largest == 0:
         return np.zeros(2)
+
     # With another mean, larger by d, the classes' sums are away - d sizes: both parts of every signed sum are kept.
     signed_away, signed_sizes = _signed_sums(np.stack([away, sizes], axis=1)).T
     rounding = 1e-9 * largest * sizes.sum()
@@ -100,14 +107,18 @@ def _ends(away: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         as_far = np.abs(signed_away - further * signed_sizes) >= abs(seen) - rounding
         return bool(as_far.mean() > 1 - LEVEL)
 
-    return np.array([_last(possible, -largest), _last(possible, largest)])
+    low = _last(possible, -largest)
+    high = _last(possible, largest)
+    return np.array([low, high])
 
 
 def _last(possible: Callable[[float], bool], step: float) -> float:
-    """The last possible distance in the direction of a step."""
-    inside, outside = 0.0, step
+    """The last possible distance in the direction of a step, by bisection."""
+    inside = 0.0
+    outside = step
     while possible(outside):
-        inside, outside = outside, 2 * outside
+        inside = outside
+        outside = 2 * outside
     for _ in range(40):
         middle = (inside + outside) / 2
         if possible(middle):
@@ -122,9 +133,14 @@ def _signed_sums(columns: np.ndarray) -> np.ndarray:
     count = len(columns)
     if count <= ALL_SIGNS:
         rest = np.array(list(itertools.product((1.0, -1.0), repeat=count - 1)))
-        return np.hstack([np.ones((len(rest), 1)), rest]) @ columns
-    generator, parts = np.random.default_rng(0), [columns.sum(0, keepdims=True)]
+        signs = np.hstack([np.ones((len(rest), 1)), rest])
+        return signs @ columns
+
+    generator = np.random.default_rng(0)
+    parts = [columns.sum(axis=0, keepdims=True)]
     for start in range(0, SAMPLED, BLOCK):
-        drawn = generator.integers(0, 2, (min(BLOCK, SAMPLED - start), count), dtype=np.int8)
-        parts.append((2.0 * drawn - 1) @ columns)
+        rows = min(BLOCK, SAMPLED - start)
+        drawn = generator.integers(0, 2, (rows, count), dtype=np.int8)
+        signs = 2.0 * drawn - 1
+        parts.append(signs @ columns)
     return np.concatenate(parts)

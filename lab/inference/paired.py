@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.inference.over_classes import FEWEST, mean_over_classes
+from lab.inference.over_classes import FEWEST, mean_over_classes, too_few
 
 SOURCE = (
     "Intervals are over classes: they say what these networks would score on other classes of the kind. Whether the "
@@ -30,14 +30,19 @@ class Difference:
     def interval(self) -> str:
         """`95 % interval over classes -0.010 to +0.046`."""
         if self.classes < FEWEST:
-            return f"{self.classes} {'class is' if self.classes == 1 else 'classes are'} too few for an interval"
+            return too_few(self.classes)
         return f"95 % interval over classes {self.low:+.3f} to {self.high:+.3f}"
 
     def __str__(self) -> str:
         """`+0.018, 95 % interval over classes -0.010 to +0.046: no difference can be told on such classes`."""
         if self.classes < FEWEST:
             return f"{self.mean:+.3f}; {self.interval}"
-        told = "higher" if self.low > 0 else "lower" if self.high < 0 else "no difference can be told"
+        if self.low > 0:
+            told = "higher"
+        elif self.high < 0:
+            told = "lower"
+        else:
+            told = "no difference can be told"
         return f"{self.mean:+.3f}, {self.interval}: {told} on such classes"
 
 
@@ -59,7 +64,8 @@ def difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> Dif
         >>> print(difference([0] * 8, [0.5, 1, 1, 1, 1, 1, 1, 0.5], [0, 1, 2, 3, 4, 5, 6, 7]))
         +0.875, 95 % interval over classes +0.667 to +1.000: higher on such classes
     """
-    change, classes = np.asarray(after, np.float64) - np.asarray(before, np.float64), np.asarray(labels)
+    change = np.asarray(after, np.float64) - np.asarray(before, np.float64)
+    classes = np.asarray(labels)
     if change.shape != classes.shape:
         raise ValueError(
             f"Each query needs two scores and a class, got {change.shape} scores, {classes.shape} classes."

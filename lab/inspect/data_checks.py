@@ -51,7 +51,7 @@ class SliceScores:
     """Scores of slices of the queries, the worst first.
 
     names: str [s]. queries: int64 [s], number of queries. mean: float64 [s].
-    low, high: float64 [s], interval of the mean (Student's t, 95 %) within 0..1; NaN for a slice of one query.
+    low, high: float64 [s], 95 % interval of the mean over the queries (Student's t) within 0..1; NaN for one query.
     """
 
     names: np.ndarray

@@ -101,7 +101,9 @@ def corrections_of(run: Run) -> str | None:
     if not isinstance(table, str):
         return None
     rights = config.rights
-    return table if rights is None or rights.reference("data.corrections", PATH, table).allowed else UNREAD + table
+    if rights is None or rights.reference("data.corrections", PATH, table).allowed:
+        return table
+    return UNREAD + table
 
 
 def corrections_in_words(table: str | None) -> str | None:
@@ -114,47 +116,63 @@ def corrections_in_words(table: str | None) -> str | None:
         found = list(read_corrections(Path(table).expanduser()).values())
     except ValueError:
         found = []
-    less, other = found.count(""), len(found) - found.count("")
-    parts = [f"without {counted(less, 'marked image')}"] * bool(less)
-    parts += [f"with {counted(other, 'relabelled image')}"] * bool(other)
-    return f"{' and '.join(parts) or 'corrected'}, list {Path(table).stem[:6]}"
+    dropped = found.count("")
+    relabelled = len(found) - dropped
+    parts = []
+    if dropped:
+        parts.append(f"without {counted(dropped, 'marked image')}")
+    if relabelled:
+        parts.append(f"with {counted(relabelled, 'relabelled image')}")
+    words = " and ".join(parts) or "corrected"
+    return f"{words}, list {Path(table).stem[:6]}"
 
 
 def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
-    encoder = config.encoder.values
     elsewhere = config.outside and run.used_checkpoint() is None  # `lab.train` trains encoders from outside here
-    chosen = {knob for knob, value in encoder.items() if value}
-    data = {k: v for k, v in config.data.values.items() if k not in PLACES}
+    data = {knob: value for knob, value in config.data.values.items() if knob not in PLACES}
     if config.data.outside and data.get("digest"):
         data.pop("what", None)  # a word for the same images
     if "distractors" in data:
         data["distractors"] = data["distractors"] is not None  # whether, not where
     data["corrections"] = corrections_in_words(corrections_of(run))
-    examined = {k: v for k, v in config.evaluation.values.items() if k in EXAMINED}
-    scores = run.scores(split) or {}
+    examined = {knob: value for knob, value in config.evaluation.values.items() if knob in EXAMINED}
+    resize = config.testing.values.get("resize")
+    queries = (run.scores(split) or {}).get("queries")
+    batch_size = config.sampler.values.get("batch_size", 0)
     return Facts(
         data=config.data.name,
         encoder=_printed(config),
-        dim=_width(run, split) or encoder.get("dim"),
+        dim=_width(run, split) or config.encoder.values.get("dim"),
         size=_size(config),
-        weights=None if config.outside else "pretrained" if {"pretrained", "weights"} & chosen else "random",
-        images=None if elsewhere else config.training.knobs.steps * config.sampler.values.get("batch_size", 0) or None,
-        protocol={**data, **examined, "resize": config.testing.values.get("resize"), "queries": scores.get("queries")},
+        weights=_weights(config),
+        images=None if elsewhere else config.training.knobs.steps * batch_size or None,
+        protocol={**data, **examined, "resize": resize, "queries": queries},
         validated=None if config.imported else bool(run.metrics("validated")),
         rate=None if elsewhere or config.imported else config.optimiser.values.get("lr"),
     )
 
 
+def _weights(config: RunConfig) -> str | None:
+    """What training started from: pretrained or random weights; None where it was done elsewhere."""
+    if config.outside:
+        return None
+    encoder = config.encoder.values
+    return "pretrained" if encoder.get("pretrained") or encoder.get("weights") else "random"
+
+
 def of_row(row: lab.papers.tables.PublishedRow) -> Facts:
     """The facts of a published row, as far as its paper tells them."""
-    searched = {f"search of {column}": search for column, search in row.search.items()}
-    protocol, validated = {**row.protocol, **searched}, not row.selected_on_test
+    protocol = dict(row.protocol)
+    for column, search in row.search.items():
+        protocol[f"search of {column}"] = search
+    validated = not row.selected_on_test
     return Facts(row.data, row.encoder, row.dim, row.size, protocol=protocol, validated=validated)
 
 
 def _printed(config: RunConfig) -> str | None:
+    """The backbone as the papers print it, or what its owner calls an encoder from outside."""
     if config.encoder.outside:
         return config.encoder.values.get("what") or None
     backbone = config.encoder.values.get("backbone", config.encoder.name).partition(".")[0]
@@ -164,10 +182,12 @@ def _printed(config: RunConfig) -> str | None:
 def _size(config: RunConfig) -> int | None:
     """Side of the images that were measured: the testing size, else the training size, else the encoder's; None where
     that was done elsewhere."""
+    if config.outside:
+        return None
     encoder = config.encoder.values
     size = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
-    if size or config.outside:
-        return None if config.outside else size
+    if size:
+        return size
     if "backbone" not in encoder:
         return getattr(lab.encoders.get(config.encoder.name), "input_size", None)
     import timm

@@ -19,15 +19,20 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
         _different("initial weights", ours, lambda line: line.facts.weights, "Pretraining scores higher by itself."),
         _different("numbers of training images", ours, lambda line: line.facts.images, "More score higher."),
         _selected(ours, lines, split),
-        *(
-            f"Runs {', '.join(line.runs)} of {line.label} share a seed: they are not independent, and its interval is "
-            "too narrow."
-            for line in ours
-            if len(set(line.seeds)) < len(line.seeds)
-        ),
+        *map(_same_seed, ours),
         *map(_counted_twice, ours),
     ]
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def _same_seed(line: ReportLine) -> str | None:
+    """Runs of a line of which two have the same seed."""
+    if len(set(line.seeds)) == len(line.seeds):
+        return None
+    return (
+        f"Runs {', '.join(line.runs)} of {line.label} share a seed: they are not independent, and its interval is too "
+        "narrow."
+    )
 
 
 def _counted_twice(line: ReportLine) -> str | None:
@@ -48,8 +53,11 @@ def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLin
     groups = _grouped(known, map(fact, known))
     if len(groups) < 2:
         return None
-    told = {f"{value:,}" if isinstance(value, int) else str(value): names for value, names in groups.items()}
-    return f"Different {what}: {'; '.join(f'{value} ({names})' for value, names in told.items())}. {why}"
+    parts = []
+    for value, names in groups.items():
+        word = f"{value:,}" if isinstance(value, int) else str(value)
+        parts.append(f"{word} ({names})")
+    return f"Different {what}: {'; '.join(parts)}. {why}"
 
 
 def _grouped(lines: Sequence[ReportLine], values: Iterable[Any]) -> dict[Any, str]:
@@ -68,12 +76,16 @@ def _protocols(all_lines: Sequence[ReportLine]) -> str | None:
     parts = []
     for data in dict.fromkeys(line.facts.data for line in all_lines):
         lines = [line for line in all_lines if line.facts.data == data]
-        for knob in dict.fromkeys(key for line in lines for key in line.facts.protocol):
+        knobs = [knob for line in lines for knob in line.facts.protocol]
+        for knob in dict.fromkeys(knobs):
             compared = [line for line in lines if not line.published or knob in line.facts.protocol]
             groups = _grouped(compared, [str(line.facts.protocol.get(knob)) for line in compared])
             if len(groups) > 1:
-                parts.append(f"{knob} " + ", ".join(f"{value} ({names})" for value, names in groups.items()))
-    return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way." if parts else None
+                values = [f"{value} ({names})" for value, names in groups.items()]
+                parts.append(f"{knob} {', '.join(values)}")
+    if not parts:
+        return None
+    return f"Different split or protocol: {'; '.join(parts)}. Measure all in the same way."
 
 
 def _other_images(ours: Sequence[ReportLine]) -> str | None:
@@ -99,15 +111,23 @@ def _other_images(ours: Sequence[ReportLine]) -> str | None:
 def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: str) -> str | None:
     """Scores that something was chosen by."""
     parts = []
-    if split == "validation" and (chosen := [line.label for line in ours if line.facts.validated]):
+    chosen = [line.label for line in ours if line.facts.validated]
+    if split == "validation" and chosen:
         parts.append(f"the checkpoints of {_listed(chosen)} were chosen by the very scores that are shown")
-    if papers := [line.label for line in lines if line.published and line.facts.validated is False]:
+    papers = [line.label for line in lines if line.published and line.facts.validated is False]
+    if papers:
         parts.append(f"{_listed(papers)}: checkpoint chosen by the test score")
-    if blind := [line.label for line in ours if line.facts.validated is False]:
+    blind = [line.label for line in ours if line.facts.validated is False]
+    if blind:
         parts.append(f"{_listed(blind)}: trained without validation, so only test scores were there to choose knobs by")
-    return f"Selected on {split}: {'; '.join(parts)}. Such scores are too good." if parts else None
+    if not parts:
+        return None
+    return f"Selected on {split}: {'; '.join(parts)}. Such scores are too good."
 
 
 def _listed(names: Sequence[str], most: int = 4) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    """The first names, and how many more there are."""
+    listed = ", ".join(names[:most])
+    if len(names) > most:
+        listed += f" and {len(names) - most} more"
+    return listed

@@ -53,27 +53,31 @@ class Report:
         notes = [f"Scores of split {self.split}, in percent."]
         if any(len(line.runs) > 1 for line in measured):
             notes.append(f"Mean ± half of the {100 * LEVEL:g} % confidence interval (Student's t) over n seeds.")
-        if alone := [line.name for line in measured if len(line.runs) == 1]:
+        alone = [line.name for line in measured if len(line.runs) == 1]
+        if alone:
             notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
-        if rate := _losses.one_rate(measured):
+        rate = _losses.one_rate(measured)
+        if rate:
             notes.append(rate)
         if any(line.spread for line in self.lines):
             notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
-        papers = dict.fromkeys(line.source.partition(",")[0] for line in self.lines if line.published)
         titles = dict(lab.papers.tables.TITLES.values())
-        notes += [f"{paper}: {titles[paper]}; published, not measured here." for paper in papers]
-        return (*notes, *dict.fromkeys(f"{line.label}: {line.note}" for line in self.lines if line.note))
+        papers = [line.source.partition(",")[0] for line in self.lines if line.published]
+        for paper in dict.fromkeys(papers):
+            notes.append(f"{paper}: {titles[paper]}; published, not measured here.")
+        of_lines = [f"{line.label}: {line.note}" for line in self.lines if line.note]
+        return (*notes, *dict.fromkeys(of_lines))
 
     def records(self) -> list[dict[str, Any]]:
         """One dict a line: what it is, and for each column its mean, half its interval (None: none) and n; besides the
         `deviation` over a paper's trials, where there is such a thing."""
         records = []
         for line in self.lines:
-            scores = {
-                column: {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
-                | ({"deviation": line.spread[column]} if column in line.spread else {})
-                for column, estimate in line.scores.items()
-            }
+            scores = {}
+            for column, estimate in line.scores.items():
+                scores[column] = {"mean": estimate.mean, "half": estimate.half, "n": estimate.count}
+                if column in line.spread:
+                    scores[column]["deviation"] = line.spread[column]
             records.append(
                 {
                     "name": line.name,
@@ -99,7 +103,8 @@ class Report:
             row = {**record, "n": len(line.runs)}
             for column in self.columns:
                 estimate = scores.get(column, {})
-                row |= {column: estimate.get("mean", math.nan), f"{column} ±": estimate.get("half", math.nan)}
+                row[column] = estimate.get("mean", math.nan)
+                row[f"{column} ±"] = estimate.get("half", math.nan)
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -121,33 +126,55 @@ def report(
     Raises:
         ValueError: no runs, a run without scores of the split, one twice, or a column that none of them has.
     """
-    published = published or any_loss
     if not runs:
         raise ValueError("A report needs at least one run.")
-    names = [run.name for run in runs]
-    if twice := next((run for run in runs if sum(run.path.resolve() == r.path.resolve() for r in runs) > 1), None):
-        raise ValueError(f"Run {twice.name} is named twice; name each run once.")
+    _refuse_twice(runs)
     split = split or _common_split(runs)
-    lacking = [run.name for run in runs if not (run.scores(split) or {}).get("values")]
-    if lacking:
-        first = runs[names.index(lacking[0])]
-        others = [name for name in first.splits if first.scores(name)]
-        sentence = f"{', '.join(lacking)} {'has' if len(lacking) == 1 else 'have'} no scores of split {split}; "
-        if others and split not in first.splits:  # a recorded loop has a validation split alone
-            raise ValueError(f"{sentence}there are those of {', '.join(others)}: --split {others[0]}.")
-        raise ValueError(f"{sentence}run: lab evaluate {first.path} --split {split}.")
-    known = tuple(dict.fromkeys(column for run in runs for column in (run.scores(split) or {})["values"]))
-    if unknown := [column for column in columns or () if column not in known]:
+    _refuse_unmeasured(runs, split)
+    every = [column for run in runs for column in _values(run, split)]
+    known = tuple(dict.fromkeys(every))
+    unknown = [column for column in columns or () if column not in known]
+    if unknown:
         raise ValueError(f"No run has a score {', '.join(unknown)}; there are {', '.join(known)}.")
     shown = tuple(columns or known)
-    measured = _measured_lines(runs, split, shown)
-    return Report((*measured, *(_published(measured, runs, shown, any_loss) if published else ())), shown, split)
+    lines = _measured_lines(runs, split, shown)
+    if published or any_loss:
+        lines += _published(lines, runs, shown, any_loss)
+    return Report(tuple(lines), shown, split)
+
+
+def _values(run: Run, split: str) -> dict[str, float | None]:
+    """Column to the score of a run; empty where the split was not measured."""
+    return (run.scores(split) or {}).get("values") or {}
+
+
+def _refuse_twice(runs: Sequence[Run]) -> None:
+    """Refuse a folder that is named more than once."""
+    folders = [run.path.resolve() for run in runs]
+    for run, folder in zip(runs, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise ValueError(f"Run {run.name} is named twice; name each run once.")
+
+
+def _refuse_unmeasured(runs: Sequence[Run], split: str) -> None:
+    """Refuse runs without scores of a split."""
+    lacking = [run for run in runs if not _values(run, split)]
+    if not lacking:
+        return
+    first = lacking[0]
+    others = [name for name in first.splits if first.scores(name)]
+    names = ", ".join(run.name for run in lacking)
+    verb = "has" if len(lacking) == 1 else "have"
+    sentence = f"{names} {verb} no scores of split {split}; "
+    if others and split not in first.splits:  # a recorded loop has a validation split alone
+        raise ValueError(f"{sentence}there are those of {', '.join(others)}: --split {others[0]}.")
+    raise ValueError(f"{sentence}run: lab evaluate {first.path} --split {split}.")
 
 
 def _common_split(runs: Sequence[Run]) -> str:
     """The split of the scores: test, unless all runs have scores of validation and not all have those of test."""
     for split in ("test", "validation"):
-        if all((run.scores(split) or {}).get("values") for run in runs):
+        if all(_values(run, split) for run in runs):
             return split
     return "test"
 
@@ -174,7 +201,9 @@ def setting(run: Run, split: str = "test") -> dict[str, Any]:
 
 def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     """`setting` of a configuration as it stands in a run's file."""
-    hidden = {f"training.{knob}" for knob in HOW} | {f"data.{knob}" for knob in _facts.PLACES} | {"loss.seed"}
+    hidden = {"loss.seed"}
+    hidden.update(f"training.{knob}" for knob in HOW)
+    hidden.update(f"data.{knob}" for knob in _facts.PLACES)
     return {key: value for key, value in flat(dict(config)).items() if key not in hidden and value != []}
 
 
@@ -182,38 +211,61 @@ def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
     """Positions of equal settings, in the order of the first of each."""
     groups: list[list[int]] = []
     for at, one in enumerate(settings):
-        same = next((group for group in groups if settings[group[0]] == one), None)
-        groups.append([at]) if same is None else same.append(at)
+        for group in groups:
+            if settings[group[0]] == one:
+                group.append(at)
+                break
+        else:
+            groups.append([at])
     return groups
 
 
 def _measured_lines(runs: Sequence[Run], split: str, columns: tuple[str, ...]) -> list[ReportLine]:
+    """One line for each setting, over its runs."""
     settings = [setting(run, split) for run in runs]
     groups = together(settings)
     firsts = [settings[group[0]] for group in groups]
     lines = []
     for first, group in zip(firsts, groups, strict=True):
-        mine = sorted((runs[at] for at in group), key=lambda run: -1 if run.config.seed is None else run.config.seed)
-        values = [(run.scores(split) or {})["values"] for run in mine]
+        mine = sorted([runs[at] for at in group], key=_seed)
         facts = _facts.of_run(mine[0], split)
         line = ReportLine(
             name=name_of_setting(first, firsts),
-            data=" ".join(filter(None, (facts.data, facts.protocol.get("test_size")))),
+            data=_joined(facts.data, facts.protocol.get("test_size")),
             facts=facts,
-            # A score that is null was never measured, for want of a query that counts.
-            scores={
-                c: Estimate.of([v[c] for v in values]) for c in columns if all(v.get(c) is not None for v in values)
-            },
+            scores=_estimates(mine, split, columns),
             source="own",
             runs=tuple(run.name for run in mine),
             seeds=tuple(run.config.seed for run in mine if run.config.seed is not None),
-            note=" ".join(filter(None, (_losses.remark(mine[0].config), _faults(mine), _warnings(mine, split)))),
+            note=_joined(_losses.remark(mine[0].config), _faults(mine), _warnings(mine, split)),
             loss=first["loss.name"],
             measured=tuple(str((run.scores(split) or {}).get("images", "")) for run in mine),
             vectors=tuple(run.vectors_stamp(split) for run in mine),
         )
         lines.append(line)
     return lines
+
+
+def _seed(run: Run) -> int:
+    """What runs of one setting are ordered by; runs without a seed come first."""
+    return -1 if run.config.seed is None else run.config.seed
+
+
+def _estimates(runs: Sequence[Run], split: str, columns: Sequence[str]) -> dict[str, Estimate]:
+    """The mean of each score over runs that all have it. A score that is null was never measured, for want of a query
+    that counts."""
+    estimates = {}
+    for column in columns:
+        values = [_values(run, split).get(column) for run in runs]
+        measured = [value for value in values if value is not None]
+        if len(measured) == len(runs):
+            estimates[column] = Estimate.of(measured)
+    return estimates
+
+
+def _joined(*parts: str | None) -> str:
+    """The parts that say something, with spaces between."""
+    return " ".join(part for part in parts if part)
 
 
 def _warnings(runs: Sequence[Run], split: str) -> str:
@@ -226,45 +278,59 @@ def _warnings(runs: Sequence[Run], split: str) -> str:
 
 def _faults(runs: Sequence[Run]) -> str:
     """What is wrong with each of these runs, the likeliest cause alone; nothing where nothing is."""
-    found = {run.name: next((one for one in lab.verdict.diagnose(run) if not one.note), None) for run in runs}
-    return " ".join(f"Verdict of {name}, {one.name}: {one.sentence}" for name, one in found.items() if one)
+    told = []
+    for run in runs:
+        faults = [one for one in lab.verdict.diagnose(run) if not one.note]
+        if faults:
+            told.append(f"Verdict of {run.name}, {faults[0].name}: {faults[0].sentence}")
+    return " ".join(told)
 
 
 def name_of_setting(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     """The loss, and the knobs in which settings with the same loss on the same data differ."""
     loss = one["loss.name"]
-    rivals = [o for o in others if o["loss.name"] == loss and o["data.name"] == one["data.name"]]
+    rivals = [other for other in others if other["loss.name"] == loss and other["data.name"] == one["data.name"]]
     keys = dict.fromkeys(key for rival in rivals for key in rival)
-    differing = [key for key in keys if key != PLACE and any(rival.get(key) != one.get(key) for rival in rivals)]
+    differing = []
+    for key in keys:
+        if key != PLACE and any(rival.get(key) != one.get(key) for rival in rivals):
+            differing.append(key)
     if not differing:
         return loss
     lasts = [key.rpartition(".")[2] for key in differing]
-    clear = {last for last in lasts if lasts.count(last) == 1} - {"name", "on"}  # without their section
-    names = [last if last in clear else key for key, last in zip(differing, lasts, strict=True)]
-    settings = [
-        _facts.corrections_in_words(one[key]) or "uncorrected"
-        if key == "data.corrections" and key in one
-        else f"{name} {_value(one.get(key))}"
-        for name, key in zip(names[:NAMED], differing, strict=False)
-    ]
-    return f"{loss} ({', '.join(settings)}{', ...' if len(differing) > NAMED else ''})"
+    settings = []
+    for key, last in zip(differing[:NAMED], lasts, strict=False):
+        if key == "data.corrections" and key in one:
+            settings.append(_facts.corrections_in_words(one[key]) or "uncorrected")
+            continue
+        alone = lasts.count(last) == 1 and last not in ("name", "on")  # clear without its section
+        settings.append(f"{last if alone else key} {_value(one.get(key))}")
+    if len(differing) > NAMED:
+        settings.append("...")
+    return f"{loss} ({', '.join(settings)})"
 
 
 def _value(value: Any) -> str:
+    """A value as config.yaml writes it, lists in brackets."""
     if isinstance(value, list | tuple):
         return "[" + " ".join(map(_value, value)) + "]"
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _published(
     measured: list[ReportLine], runs: Sequence[Run], columns: tuple[str, ...], any_loss: bool
 ) -> list[ReportLine]:
-    losses, tested = {run.config.loss.name for run in runs}, {line.data for line in measured}
+    losses = None if any_loss else {run.config.loss.name for run in runs}
+    data = {line.facts.data for line in measured}
+    tested = {line.data for line in measured}
     lines = []
-    for row in lab.papers.tables.rows(data={line.facts.data for line in measured}, loss=None if any_loss else losses):
-        part = " ".join(filter(None, (row.data, row.part)))
-        scores = {c: Estimate.of([row.values[c]]) for c in columns if c in row.values}
+    for row in lab.papers.tables.rows(data=data, loss=losses):
+        part = _joined(row.data, row.part)
+        scores = {column: Estimate.of([row.values[column]]) for column in columns if column in row.values}
         if scores and part in tested:
-            more: dict[str, Any] = {"note": row.note, "spread": {c: s for c, s in row.spread.items() if c in scores}}
-            lines.append(ReportLine(row.method, part, _facts.of_row(row), scores, row.told_source, **more))
+            spread = {column: value for column, value in row.spread.items() if column in scores}
+            facts = _facts.of_row(row)
+            lines.append(ReportLine(row.method, part, facts, scores, row.told_source, note=row.note, spread=spread))
     return lines

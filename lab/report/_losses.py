@@ -15,7 +15,8 @@ def remark(config: RunConfig) -> str:
     if config.loss.outside:
         return ""
     knobs = config.loss.values
-    if config.loss.name == "proxy_nca" and (temperature := knobs.get("temperature", 1)) != 1:
+    temperature = knobs.get("temperature", 1)
+    if config.loss.name == "proxy_nca" and temperature != 1:
         return (
             f"ProxyNCA++, at temperature {temperature:.3g}; pytorch-metric-learning's ProxyNCALoss has temperature 1."
         )

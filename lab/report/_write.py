@@ -28,64 +28,88 @@ def write(report: Report, form: str = "markdown") -> str:
 
 def cells_of(report: Report) -> tuple[list[str], list[list[str]]]:
     """Head and body of the table, unescaped; scores in percent."""
-    several = len({line.data for line in report.lines}) > 1
-    head = ["method", "source", *(["data"] if several else []), "encoder", "width", "pixels", "n", *report.columns]
+    several = len({line.data for line in report.lines}) > 1  # data sets
+    head = ["method", "source"]
+    if several:
+        head.append("data")
+    head += ["encoder", "width", "pixels", "n", *report.columns]
+
     rows = []
     for line in report.lines:
-        row = [line.name, f"published: {line.source}" if line.published else "own"]
-        row += [line.data] * several
-        facts = (line.facts.encoder, line.facts.dim, line.facts.size)
-        row += [NOTHING if value is None else str(value) for value in facts]
-        row += [NOTHING if line.published else str(len(line.runs))]
-        rows.append([*row, *(_score(line, column) for column in report.columns)])
+        row = [line.name]
+        row.append(f"published: {line.source}" if line.published else "own")
+        if several:
+            row.append(line.data)
+        for fact in (line.facts.encoder, line.facts.dim, line.facts.size):
+            row.append(NOTHING if fact is None else str(fact))
+        row.append(NOTHING if line.published else str(len(line.runs)))
+        for column in report.columns:
+            row.append(_score(line, column))
+        rows.append(row)
     return head, rows
 
 
 def _score(line: ReportLine, column: str) -> str:
+    """A score in percent, with half of its interval, or with the deviation that a paper prints."""
     estimate = line.scores.get(column)
     if estimate is None:
         return NOTHING
-    text = f"{100 * estimate.mean:.1f}" + ("" if estimate.half is None else f" ± {100 * estimate.half:.1f}")
-    return text + (f" ± {100 * line.spread[column]:.1f} sd" if column in line.spread else "")
+    text = f"{100 * estimate.mean:.1f}"
+    if estimate.half is not None:
+        text += f" ± {100 * estimate.half:.1f}"
+    if column in line.spread:
+        text += f" ± {100 * line.spread[column]:.1f} sd"
+    return text
 
 
 def caption_of(report: Report) -> str:
+    """What the table is of, in a sentence."""
     data = list(dict.fromkeys(line.data for line in report.lines))
     return f"Results on {', '.join(data)}."
 
 
 def _markdown(report: Report) -> str:
     head, body = cells_of(report)
-    table = markdown_table(list(map(_plain_markdown, head)), [list(map(_plain_markdown, row)) for row in body])
-    notes = [_plain_markdown(note) for note in (caption_of(report), *report.notes)]
-    listed = [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
-    return "\n".join([table, "", *notes, *(["", "Not directly comparable:", "", *listed] if listed else [])]) + "\n"
+    plain_body = [[_plain_markdown(cell) for cell in row] for row in body]
+    lines = [markdown_table([_plain_markdown(cell) for cell in head], plain_body), ""]
+    for note in (caption_of(report), *report.notes):
+        lines.append(_plain_markdown(note))
+    if report.warnings:
+        lines += ["", "Not directly comparable:", ""]
+        lines += [f"- {_plain_markdown(sentence)}" for sentence in report.warnings]
+    return "\n".join(lines) + "\n"
 
 
 def _latex(report: Report) -> str:
     head, body = cells_of(report)
-    texts = sum(name not in ("width", "pixels", "n", *report.columns) for name in head)
+    numbers = ("width", "pixels", "n", *report.columns)
+    alignment = "".join("r" if name in numbers else "l" for name in head)
+    notes = [_plain_latex(note) for note in (caption_of(report), *report.notes)]
 
     def row(cells: Sequence[str]) -> str:
         return " & ".join(map(_plain_latex, cells)) + r" \\"
 
     lines = [
+        "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
-        r"\begin{tabular}{" + "l" * texts + "r" * (len(head) - texts) + "}",
+        r"\begin{tabular}{" + alignment + "}",
         r"\toprule",
         row(head),
         r"\midrule",
         *map(row, body),
         r"\bottomrule",
         r"\end{tabular}",
-        r"\caption{" + " ".join(map(_plain_latex, (caption_of(report), *report.notes))) + "}",
+        r"\caption{" + " ".join(notes) + "}",
     ]
     if report.warnings:
-        lines += [r"\begin{flushleft}\footnotesize", "Not directly comparable:"]
-        lines += [r"\\ -- " + _plain_latex(sentence) for sentence in report.warnings]
-        lines += [r"\end{flushleft}"]
-    return "\n".join(["% needs \\usepackage{booktabs}", *lines, r"\end{table}"]) + "\n"
+        lines.append(r"\begin{flushleft}\footnotesize")
+        lines.append("Not directly comparable:")
+        for sentence in report.warnings:
+            lines.append(r"\\ -- " + _plain_latex(sentence))
+        lines.append(r"\end{flushleft}")
+    lines.append(r"\end{table}")
+    return "\n".join(lines) + "\n"
 
 
 _LATEX = {
@@ -95,6 +119,7 @@ _LATEX = {
 
 
 def _plain_latex(text: str) -> str:
+    """A text on one line, with what LaTeX would read as a command escaped."""
     return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
 
 

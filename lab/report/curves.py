@@ -69,9 +69,8 @@ class Journal:
                 with open(checked(self.path), "rb") as file:
                     stat = os.fstat(file.fileno())
                     if stat.st_ino != self._inode or stat.st_size < self._offset:  # it was replaced or cut
-                        self._inode, self._offset = stat.st_ino, 0
-                        self.steps, self.columns, self.validated, self.notes, self.spent = [], {}, [], [], {}
-                        self.checkups = []
+                        self._forget()
+                        self._inode = stat.st_ino
                     file.seek(self._offset)
                     whole, end, _ = file.read().rpartition(b"\n")
             except (FileNotFoundError, ValueError):  # no file, or a pipe in its place
@@ -81,16 +80,29 @@ class Journal:
                 self._take(line)
         return self
 
+    def _forget(self) -> None:
+        """Drop all records; the file is read from its beginning then."""
+        self.steps = []
+        self.columns = {}
+        self.validated = []
+        self.notes = []
+        self.checkups = []
+        self.spent = {}
+        self._offset = 0
+
     def _take(self, line: bytes) -> None:
+        """Add the record on one line of the file."""
         record = stored_record(line)
         if record is None:  # a torn or foreign line says nothing
             return
-        kind, step, measured = record["kind"], record.get("step", 0), record.get("values", {})
-        spent = {part: taken for part, taken in record.get("spent", {}).items() if taken is not None}
+        kind = record["kind"]
+        step = record.get("step", 0)
+        measured = record.get("values", {})
         if kind == "stepped":
             self.steps.append(step)
             for name in COLUMNS:
                 self.columns.setdefault(name, []).append(record.get(name))
+            spent = {part: taken for part, taken in record.get("spent", {}).items() if taken is not None}
             self.spent = summed([self.spent, spent])
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
@@ -103,12 +115,15 @@ class Journal:
         """Steps and values of a column of the steps or of the validations, thinned to about `POINTS`."""
         with self._lock:
             if name not in self.columns:
-                measured = [r for r in self.validated if name in r["values"]]
-                return [int(r["step"]) for r in measured], [r["values"][name] for r in measured]
+                measured = [record for record in self.validated if name in record["values"]]
+                steps = [int(record["step"]) for record in measured]
+                return steps, [record["values"][name] for record in measured]
             every = max(1, len(self.steps) // POINTS)
-            steps, values = self.steps[::every], self.columns[name][::every]
-            if self.steps and steps[-1] != self.steps[-1]:
-                steps, values = [*steps, self.steps[-1]], [*values, self.columns[name][-1]]
+            steps = self.steps[::every]
+            values = self.columns[name][::every]
+            if self.steps and steps[-1] != self.steps[-1]:  # the last step is always drawn
+                steps.append(self.steps[-1])
+                values.append(self.columns[name][-1])
             return steps, values
 
     def tells(self, name: str) -> bool:
@@ -118,8 +133,8 @@ class Journal:
     @property
     def names(self) -> list[str]:
         """Every curve there is: validation metrics first, then what each step says."""
-        measured = dict.fromkeys(name for r in self.validated for name in r["values"])
-        return [*measured, *self.columns]
+        measured = [name for record in self.validated for name in record["values"]]
+        return [*dict.fromkeys(measured), *self.columns]
 
 
 def journal(folder: Path) -> Journal:
@@ -159,8 +174,10 @@ class CurveChart:
 
 def quantities(journals: Sequence[Journal]) -> list[str]:
     """All that any of these runs tells of, validation scores first."""
-    names = dict.fromkeys(name for one in journals for name in one.names if one.tells(name))
-    return [*(name for name in names if name not in COLUMNS), *(name for name in names if name in COLUMNS)]
+    names: list[str] = []
+    for one in journals:
+        names += [name for name in one.names if one.tells(name)]
+    return sorted(dict.fromkeys(names), key=lambda name: name in COLUMNS)
 
 
 def of_one(journal: Journal, chosen: Sequence[str]) -> list[CurveChart]:
@@ -171,9 +188,13 @@ def of_one(journal: Journal, chosen: Sequence[str]) -> list[CurveChart]:
     known = quantities([journal])
     names = [name for name in known if name in chosen] or known
     scores = {name: journal.curve(name) for name in names if name not in COLUMNS}
-    shared = [CurveChart("validation", "validation", scores)] if scores else []
-    columns = [name for name in names if name in COLUMNS]
-    return shared + [CurveChart(title(name), name, {title(name): scaled(journal, name)}) for name in columns]
+    charts = []
+    if scores:
+        charts.append(CurveChart("validation", "validation", scores))
+    for name in names:
+        if name in COLUMNS:
+            charts.append(CurveChart(title(name), name, {title(name): scaled(journal, name)}))
+    return charts
 
 
 def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[CurveChart]:
@@ -182,9 +203,14 @@ def of_several(journals: Mapping[str, Journal], chosen: Sequence[str]) -> list[C
     chosen: quantities; where there are none, the first of `FIRST`, or of what there is.
     """
     known = quantities(list(journals.values()))
-    names = [name for name in chosen if name in known] or [name for name in FIRST if name in known] or known[:2]
-    curves = {name: {run: scaled(one, name) for run, one in journals.items() if one.tells(name)} for name in names}
-    return [CurveChart(title(name), name, drawn) for name, drawn in curves.items()]
+    names = [name for name in chosen if name in known]
+    if not names:
+        names = [name for name in FIRST if name in known] or known[:2]
+    charts = []
+    for name in names:
+        curves = {run: scaled(one, name) for run, one in journals.items() if one.tells(name)}
+        charts.append(CurveChart(title(name), name, curves))
+    return charts
 
 
 GAP_WORDS = {
@@ -214,8 +240,12 @@ def gaps(run: Run) -> dict[str, StepValues]:
 
 @lru_cache(maxsize=2_000)
 def _gap(path: Path, changed: float, similarity: str) -> dict[str, float]:
+    """The values of one stored validation. changed: when its file was written, so that it is measured once."""
     embedded = frame(path)
     if len(embedded) > LARGEST:
-        embedded = embedded.take(np.sort(np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False)))
-    vectors, labels = embedded.vectors, embedded.labels
-    return evaluate(vectors, labels, "decomposability_gap", k=1, similarity=similarity, device="cpu").values
+        drawn = np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False)
+        embedded = embedded.take(np.sort(drawn))
+    measured = evaluate(
+        embedded.vectors, embedded.labels, "decomposability_gap", k=1, similarity=similarity, device="cpu"
+    )
+    return measured.values

@@ -13,9 +13,13 @@ import numpy as np
 from lab.core.formats import counted
 from lab.report._lines import flattened
 
-LEAST_RUNS, LEAST_SETTINGS = 12, 6
+LEAST_RUNS = 12
+LEAST_SETTINGS = 6
 """Runs with a score, and different settings among them, below which nothing can be said."""
-FOLDS, TREES, SHUFFLES = 5, 100, 10
+
+FOLDS = 5
+TREES = 100
+SHUFFLES = 10
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,13 @@ def varying(configs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         {'loss.lam': [0.1, 0.5]}
     """
     flat = [flattened(config) for config in configs]
-    names = dict.fromkeys(name for one in flat for name in one)
-    columns = {name: [one.get(name) for one in flat] for name in names}
-    return {name: values for name, values in columns.items() if any(value != values[0] for value in values)}
+    names = [name for one in flat for name in one]
+    columns = {}
+    for name in dict.fromkeys(names):
+        values = [one.get(name) for one in flat]
+        if any(value != values[0] for value in values):
+            columns[name] = values
+    return columns
 
 
 def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | None]) -> Importance:
@@ -81,28 +89,31 @@ def importance(columns: Mapping[str, Sequence[Any]], scores: Sequence[float | No
     y = np.array([scores[at] for at in kept], np.float64)
     together = _together({name: [values[at] for at in kept] for name, values in columns.items()})
     if len(kept) < LEAST_RUNS:
+        verb = "is" if len(kept) == 1 else "are"
         raise ValueError(
-            f"{counted(len(kept), 'run')} with this score {'is' if len(kept) == 1 else 'are'} too few to say which "
-            f"knobs matter; it takes at least {LEAST_RUNS}, and more for many knobs."
+            f"{counted(len(kept), 'run')} with this score {verb} too few to say which knobs matter; it takes at least "
+            f"{LEAST_RUNS}, and more for many knobs."
         )
     if not together:
         raise ValueError("These runs differ in no knob but their seed, so no knob can matter.")
     if np.ptp(y) == 0:
         raise ValueError("All of these runs have the same score, so no knob matters.")
     x = np.column_stack(list(together.values()))
-    known = np.where(np.isnan(x), np.inf, x)  # by rows numpy takes each NaN for another value
-    settings = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
-    if (different := len(set(settings.tolist()))) < LEAST_SETTINGS:
+    comparable = np.where(np.isnan(x), np.inf, x)  # by rows numpy takes each NaN for another value
+    settings = np.unique(comparable, axis=0, return_inverse=True)[1].reshape(-1)
+    different = len(set(settings.tolist()))
+    if different < LEAST_SETTINGS:
         raise ValueError(
             f"These {len(kept)} runs have only {different} different settings; it takes at least {LEAST_SETTINGS} to "
             "say which knobs matter."
         )
     explained, shares = _held_out(x, y, settings)
-    weights = [
-        Weight(names, float(share), _trend(codes, y) if numbers(_known(columns[names[0]])) else None)
-        for (names, codes), share in zip(together.items(), shares, strict=True)
-    ]
-    return Importance(tuple(sorted(weights, key=lambda one: -one.share)), explained, len(kept))
+    weights = []
+    for (names, codes), share in zip(together.items(), shares, strict=True):
+        is_number = numbers(_known(columns[names[0]]))
+        weights.append(Weight(names, float(share), _trend(codes, y) if is_number else None))
+    weights.sort(key=lambda weight: -weight.share)
+    return Importance(tuple(weights), explained, len(kept))
 
 
 def in_words(importance: Importance, score: str) -> str:
@@ -124,17 +135,21 @@ def numbers(values: Sequence[Any]) -> bool:
 
 
 def _known(values: Sequence[Any]) -> list[Any]:
+    """The values of runs that have the knob."""
     return [value for value in values if value is not None]
 
 
 def _together(columns: Mapping[str, Sequence[Any]]) -> dict[tuple[str, ...], np.ndarray]:
     """Knobs with codes float64 [n]; those that tell the same runs apart stand together, for nothing can part them."""
-    groups: dict[bytes, tuple[list[str], np.ndarray]] = {}
+    groups: dict[tuple[int, ...], tuple[list[str], np.ndarray]] = {}
     for name, values in columns.items():
-        seen = {word: at for at, word in enumerate(dict.fromkeys(map(str, values)))}
-        if len(seen) > 1:
-            pattern = np.array([seen[str(value)] for value in values]).tobytes()
-            groups.setdefault(pattern, ([], _codes(values)))[0].append(name)
+        words = [str(value) for value in values]
+        different = list(dict.fromkeys(words))  # in the order of the runs
+        if len(different) < 2:
+            continue
+        pattern = tuple(different.index(word) for word in words)
+        names, _ = groups.setdefault(pattern, ([], _codes(values)))
+        names.append(name)
     return {tuple(names): codes for names, codes in groups.values()}
 
 
@@ -142,8 +157,8 @@ def _codes(values: Sequence[Any]) -> np.ndarray:
     """Numbers as they are, a missing one NaN, which forests know; anything else by its place in the alphabet."""
     if numbers(_known(values)):
         return np.array([np.nan if value is None else value for value in values], np.float64)
-    order = {word: at for at, word in enumerate(sorted(set(map(str, values))))}
-    return np.array([order[str(value)] for value in values], np.float64)
+    words = [str(value) for value in values]
+    return np.unique(words, return_inverse=True)[1].astype(np.float64)
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float, np.ndarray]:
@@ -152,7 +167,8 @@ def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float
     from sklearn.inspection import permutation_importance
     from sklearn.model_selection import GroupKFold
 
-    error, grown = 0.0, np.zeros(x.shape[1])
+    error = 0.0
+    grown = np.zeros(x.shape[1])
     for train, test in GroupKFold(FOLDS).split(x, y, settings):
         forest = RandomForestRegressor(TREES, random_state=0).fit(x[train], y[train])
         error += float(np.square(forest.predict(x[test]) - y[test]).sum())
@@ -165,6 +181,7 @@ def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float
 
 
 def _trend(codes: np.ndarray, y: np.ndarray) -> float | None:
+    """Spearman's correlation of a knob's values and the score; None where too few values are known."""
     known = np.isfinite(codes)
     if len(set(codes[known].tolist())) < 2:
         return None

@@ -132,9 +132,10 @@ class MethodComparison:
             else:
                 told = f"no difference between {row.method} and {self.baseline.name} can be told in {row.score}"
             return f"{told[0].upper()}{told[1:]}: {change.mean:+.3f}, {change.interval} ({over})."
-        after = next(method for method in self.methods if method.name == row.method).values[row.score]
-        before = self.baseline.values[row.score]
-        networks = difference(before.mean(0), after.mean(0), self.labels)
+        (method,) = [method for method in self.methods if method.name == row.method]
+        before = self.baseline.values[row.score].mean(axis=0)
+        after = method.values[row.score].mean(axis=0)
+        networks = difference(before, after, self.labels)
         return (
             f"{row.score} of {row.method} less that of {self.baseline.name}: {networks} ({over}). This compares "
             f"networks: to compare methods, train each at least {FEWEST_TRAININGS} times, better {NEEDED}."
@@ -204,32 +205,33 @@ class MethodComparison:
         from lab.report._write import _plain_latex as plain
 
         head, body = self.cells()
-        lines = [" & ".join(map(plain, head)) + r" \\", r"\midrule"]
-        for at, line in enumerate(body):
-            if at and line[0] != body[at - 1][0]:
+        lines = [
+            "% needs \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            r"\begin{tabular}{llrrrrr}",
+            r"\toprule",
+            " & ".join(map(plain, head)) + r" \\",
+            r"\midrule",
+        ]
+        score = body[0][0]
+        for line in body:
+            if line[0] != score:  # the methods by the next score
                 lines.append(r"\addlinespace")
+                score = line[0]
             lines.append(" & ".join(map(plain, line)) + r" \\")
-        return "\n".join(
-            [
-                "% needs \\usepackage{booktabs}",
-                r"\begin{table}",
-                r"\centering",
-                r"\begin{tabular}{llrrrrr}",
-                r"\toprule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-                r"\caption{" + " ".join(map(plain, self.sentences)) + "}",
-                r"\end{table}",
-                "",
-            ]
-        )
+        lines.append(r"\bottomrule")
+        lines.append(r"\end{tabular}")
+        lines.append(r"\caption{" + " ".join(map(plain, self.sentences)) + "}")
+        lines.append(r"\end{table}")
+        return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
         """Return the records as CSV."""
         from lab.core.formats import plain_cell
 
-        records, text = self.records(), io.StringIO()
+        records = self.records()
+        text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
         writer.writeheader()
         for record in records:

@@ -28,9 +28,12 @@ UNLIKE = "≠ Different letters after the number of queries: measured on differe
 
 def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> dict[str, Any]:
     """One line of the table. `names`: what the configuration chose in loss, encoder and data."""
-    status, remarks, measured = run.status, management.notes(run), run.scores(split) or {}
+    status = run.status
+    remarks = management.notes(run)
+    measured = run.scores(split) or {}
     scores = measured.get("values")
     steps = status.get("steps") or 0
+    step = status.get("step") or 0
     try:
         started = datetime.datetime.fromtimestamp(run.meta["started"])
     except (KeyError, TypeError, ValueError, OverflowError, OSError):  # not there, or damaged
@@ -38,14 +41,16 @@ def row(run: Run, config: dict[str, Any], names: dict[str, str], split: str) -> 
     return {
         "run": run.name,
         "state": status["state"],
-        "progress": min(1.0, (status.get("step") or 0) / steps) if steps > 0 else None,
+        "progress": min(1.0, step / steps) if steps > 0 else None,
         "scores of": run.origin(split, "scores").words if scores else None,
         "queries": measured.get("queries"),
         "measured on": query_set(config, split, measured) if scores else None,
         **names,
         "seed": _seed(config),
         **(scores or {}),
-        **{name: remarks[name] for name in ("group", "tags", "note")},
+        "group": remarks["group"],
+        "tags": remarks["tags"],
+        "note": remarks["note"],
         "started": started,
     }
 
@@ -66,24 +71,34 @@ def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] |
         config: of the run, as it stands in its file. scores: of the split, which version 0.2 wrote without a digest.
     """
     scores = scores or {}
-    data = config.get("data") or {}
-    data = dict(data) if isinstance(data, Mapping) else {"name": data}
+    stored = config.get("data") or {}
+    data = dict(stored) if isinstance(stored, Mapping) else {"name": stored}
     data["corrections"] = data.pop("leave_out", None) or data.get("corrections")  # as version 0.2 called them
     if data.get("name") == OUTSIDE and data.get("digest"):
         data.pop("what", None)  # a word for the same images
     for name in ("root", "path", "corrections"):  # a table's name is made of its content, and a folder may be moved
         data[name] = Path(str(data[name])).name if data.get(name) else None
-    passed = TRAINED_ON | ({"folds", "fold", "validation"} if split == "test" else set())
-    told = sorted((name, str(value)) for name, value in data.items() if value is not None and name not in passed)
-    said = hashlib.blake2b(repr((told, split, scores.get("queries"))).encode(), digest_size=6).hexdigest()
+
+    passed = set(TRAINED_ON)  # knobs that change no query
+    if split == "test":
+        passed |= {"folds", "fold", "validation"}
+    told = []
+    for name, value in data.items():
+        if value is not None and name not in passed:
+            told.append((name, str(value)))
+    words = repr((sorted(told), split, scores.get("queries")))
+    said = hashlib.blake2b(words.encode(), digest_size=6).hexdigest()
     return f"{said}/{scores['images']}" if scores.get("images") else said
 
 
 def measured_alike(one: str, other: str) -> bool:
     """Whether two runs were measured on the same images, by their `query_set`: if their configurations say so, and the
     digests of the images, where both have one, do not say otherwise."""
-    (said, _, images), (other_said, _, other_images) = one.partition("/"), other.partition("/")
-    return said == other_said and (images == other_images or not images or not other_images)
+    said, _, images = one.partition("/")
+    other_said, _, other_images = other.partition("/")
+    if said != other_said:
+        return False
+    return images == other_images or not images or not other_images
 
 
 def letters(sets: Sequence[str | None]) -> list[str]:
@@ -95,27 +110,36 @@ def letters(sets: Sequence[str | None]) -> list[str]:
         (['A', '', 'B', 'A'], ['', ''])
     """
     groups: list[list[str]] = []
-    names: dict[str, str] = {}
+    group_of: dict[str, int] = {}
     for one in dict.fromkeys(filter(None, sets)):
-        at = next((at for at, group in enumerate(groups) if all(measured_alike(one, other) for other in group)), None)
-        if at is None:
+        alike = [at for at, group in enumerate(groups) if all(measured_alike(one, other) for other in group)]
+        if alike:
+            at = alike[0]
+        else:
             at = len(groups)
             groups.append([])
         groups[at].append(one)
-        names[one] = ascii_uppercase[at % 26] * (1 + at // 26)
-    return [names[one] if one and len(groups) > 1 else "" for one in sets]
+        group_of[one] = at
+    if len(groups) < 2:
+        return [""] * len(sets)
+    names = [ascii_uppercase[at % 26] * (1 + at // 26) for at in range(len(groups))]  # A to Z, AA to ZZ
+    return [names[group_of[one]] if one else "" for one in sets]
 
 
 def lettered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows whose number of queries bears a letter where not all were measured on the same images; see `UNLIKE`."""
     signs = letters([one["measured on"] for one in rows])
-    counts = ["" if one["queries"] is None else f"{one['queries']:,}" for one in rows]
-    return [{**one, "queries": f"{count} {sign}".strip()} for one, count, sign in zip(rows, counts, signs, strict=True)]
+    signed = []
+    for one, sign in zip(rows, signs, strict=True):
+        count = "" if one["queries"] is None else f"{one['queries']:,}"
+        signed.append({**one, "queries": f"{count} {sign}".strip()})
+    return signed
 
 
 def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
     """The score columns of some rows, in the order they came."""
-    return list(dict.fromkeys(name for one in rows for name in one if name not in FACTS))
+    names = [name for one in rows for name in one]
+    return [name for name in dict.fromkeys(names) if name not in FACTS]
 
 
 def shown(scores: Sequence[str]) -> list[str]:
@@ -132,7 +156,10 @@ def ordered(rows: Sequence[dict[str, Any]], by: str) -> list[dict[str, Any]]:
         return list(rows)
     if by in FACTS:
         return sorted(rows, key=lambda one: str(one[by]))
-    return sorted(rows, key=lambda one: (one.get(by) is None, -(one.get(by) or 0)))
+    measured = [one for one in rows if one.get(by) is not None]
+    others = [one for one in rows if one.get(by) is None]
+    measured.sort(key=lambda one: -one[by])
+    return measured + others
 
 
 COMPARED = re.compile(r"([^\s<>=]+)(<=|>=|<|>)(-?\d*\.?\d+)")
@@ -143,19 +170,27 @@ def matches(one: dict[str, Any], words: str) -> bool:
     """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
     values = {column.lower(): value for column, value in one.items() if isinstance(value, int | float)}
-
-    def holds(name: str, order: str, limit: str) -> bool:
-        return name in values and ORDER[order](values[name], float(limit))
-
-    each = ((word, COMPARED.fullmatch(word)) for word in words.lower().split())
-    return all(holds(*comparison.groups()) if comparison else word in text for word, comparison in each)
+    for word in words.lower().split():
+        comparison = COMPARED.fullmatch(word)
+        if comparison is None:
+            holds = word in text
+        else:
+            name, order, limit = comparison.groups()
+            holds = name in values and ORDER[order](values[name], float(limit))
+        if not holds:
+            return False
+    return True
 
 
 def unknown_columns(rows: Iterable[dict[str, Any]], words: str) -> list[str]:
     """The columns that a filter compares and that no row has."""
     known = {column.lower() for one in rows for column in one}
-    compared = (COMPARED.fullmatch(word) for word in words.lower().split())
-    return [comparison[1] for comparison in compared if comparison and comparison[1] not in known]
+    unknown = []
+    for word in words.lower().split():
+        comparison = COMPARED.fullmatch(word)
+        if comparison and comparison[1] not in known:
+            unknown.append(comparison[1])
+    return unknown
 
 
 def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -165,11 +200,12 @@ def over_seeds(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict
     """
     lines = []
     for members in lab.report.together([lab.report.setting(run) for run in runs]):
-        first = rows[members[0]]
-        line = {name: first[name] for name in ("loss", "encoder", "data")}
-        line |= {"runs": len(members), "seeds": sorted(rows[m]["seed"] for m in members if rows[m]["seed"] is not None)}
-        for name in columns(rows[m] for m in members):
-            values = [rows[m][name] for m in members if rows[m].get(name) is not None]
+        mine = [rows[member] for member in members]
+        line: dict[str, Any] = {name: mine[0][name] for name in ("loss", "encoder", "data")}
+        line["runs"] = len(mine)
+        line["seeds"] = sorted(one["seed"] for one in mine if one["seed"] is not None)
+        for name in columns(mine):
+            values = [one[name] for one in mine if one.get(name) is not None]
             line[name] = float(np.mean(values))
             line[f"{name} ±"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
         lines.append(line)
@@ -186,7 +222,9 @@ def published(data: Iterable[str]) -> list[dict[str, Any]]:
     for one in lab.papers.tables.rows(data=set(data)):
         scores: dict[str, float] = {}
         for column, score in one.values.items():
-            scores |= {column: score} | ({f"{column} sd": one.spread[column]} if column in one.spread else {})
+            scores[column] = score
+            if column in one.spread:
+                scores[f"{column} sd"] = one.spread[column]
         line = {
             "data": " ".join(filter(None, (one.data, one.part))),
             "method": one.method,

@@ -49,9 +49,16 @@ class SameQueries:
     @cached_property
     def words(self) -> str:
         """Which queries: "the same 332 corrected test images (without 2 of first)"."""
-        count, corrected = len(self.labels), "corrected " if self.corrected else ""
-        less = [f"{own - count:,} of {name}" for name, own in zip(self.names, self.own, strict=True) if own > count]
-        return f"the same {count:,} {corrected}{self.split} images" + (f" (without {', '.join(less)})" if less else "")
+        count = len(self.labels)
+        corrected = "corrected " if self.corrected else ""
+        words = f"the same {count:,} {corrected}{self.split} images"
+        less = []
+        for name, own in zip(self.names, self.own, strict=True):
+            if own > count:
+                less.append(f"{own - count:,} of {name}")
+        if less:
+            words += f" (without {', '.join(less)})"
+        return words
 
     @property
     def note(self) -> str:
@@ -78,16 +85,18 @@ class SameQueries:
         known = np.flatnonzero(~np.isnan(change))
         order = known[np.argsort(self.labels[known], kind="stable")]
         labels, starts = np.unique(self.labels[order], return_index=True)
-        parts = np.split(change[order], starts[1:])
-        found = {int(label): Estimate.of(part.tolist()) for label, part in zip(labels, parts, strict=True) if len(part)}
+        found = {}
+        for label, changes in zip(labels, np.split(change[order], starts[1:]), strict=True):
+            if len(changes):
+                found[int(label)] = Estimate.of(changes.tolist())
         return dict(sorted(found.items(), key=lambda one: -one[1].mean))
 
     def effect(self, column: str, before: int, after: int) -> str:
         """How two runs differ: "On the same 332 corrected test images: r@1 0.545 → 0.563 (+0.018, 95 % interval over
         classes -0.010 to +0.046: no difference can be told on such classes)."."""
-        one, other = np.nanmean(self.values[column][[before, after]], axis=1)
-        told = f"On {self.words}: {column} {one:.3f} → {other:.3f} ({self.difference(column, before, after)})."
-        return f"{told} {self.note}"
+        first, second = np.nanmean(self.values[column][[before, after]], axis=1)
+        change = self.difference(column, before, after)
+        return f"On {self.words}: {column} {first:.3f} → {second:.3f} ({change}). {self.note}"
 
     def helped(self, column: str, before: int, after: int) -> str:
         """Which classes the second run gains and loses against the first, in a sentence."""
@@ -95,14 +104,19 @@ class SameQueries:
         if not any(one.mean for one in found.values()):
             return f"{self.names[after]} and {self.names[before]} have the same score for every class."
         gained = [label for label, one in found.items() if one.low is not None and one.low > 0]
-        lost = [label for label, one in reversed(found.items()) if one.high is not None and one.high < 0]
+        lost = [label for label, one in found.items() if one.high is not None and one.high < 0]
+        lost.reverse()  # the greatest loss first
         parts = []
         for verb, labels in (("gains at", gained), ("loses at", lost)):
-            most = ", ".join(f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3])
-            parts.append(f"{verb} {len(labels):,}" + (f" ({most})" if most else ""))
+            part = f"{verb} {len(labels):,}"
+            if labels:
+                most = [f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3]]
+                part += f" ({', '.join(most)})"
+            parts.append(part)
+        changed = f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes"
         return (
-            f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes, beyond the interval of each; some "
-            f"{0.05 * len(found):.0f} of them would by chance alone."
+            f"{changed}, beyond the 95 % interval of each over its queries; of two networks that do not differ some "
+            f"{0.05 * len(found):.0f} classes would be named."
         )
 
     def disagreement(self, column: str) -> np.ndarray:
@@ -126,20 +140,28 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     Raises:
         ValueError: a run has no embeddings of the split, or they have no query in common that classes can judge.
     """
-    asked = [run.embeddings(split) for run in runs]
-    searched = [run.embeddings(split, "gallery") or one for run, one in zip(runs, asked, strict=True)]
+    query_sets = [run.embeddings(split) for run in runs]
+    gallery_sets = []
+    for run, query_set in zip(runs, query_sets, strict=True):
+        gallery_sets.append(run.embeddings(split, "gallery") or query_set)
+
+    # Join the images of all runs, and of the ruler behind them; `judge` is the place of what gives the classes.
     tables = [run.pictures(split) for run in runs]
     judge = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
     if ruler is not None:
-        place = tables[0].place
-        tables.append(Pictures.of_images("the ruler", ruler, ruler.splits[split].items, place))
+        tables.append(Pictures.of_images("the ruler", ruler, ruler.splits[split].items, tables[0].place))
         judge = len(runs)
     joined = identity.join(tables)
     classes = [table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True)]
-    is_query, is_searched = np.ones(len(joined), bool), np.ones(len(joined), bool)
-    for items, query, gallery in zip(joined.items, asked, searched, strict=False):
-        is_query &= np.isin(items, query.items)
-        is_searched &= np.isin(items, gallery.items)
+    class_names, labels = _labels(classes[judge])
+    unlike = [name for name, other in zip(joined.names, classes, strict=True) if (other != classes[judge]).any()]
+
+    # Of the joined images, those that every run asks with, and those that every run searches in.
+    is_query = np.ones(len(joined), bool)
+    is_searched = np.ones(len(joined), bool)
+    for items, query_set, gallery_set in zip(joined.items, query_sets, gallery_sets, strict=False):
+        is_query &= np.isin(items, query_set.items)
+        is_searched &= np.isin(items, gallery_set.items)
     if ruler is not None:
         part = ruler.splits[split]
         is_query &= np.isin(joined.items[-1], part.query)
@@ -148,45 +170,62 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
         raise ValueError(
             f"These runs have no {split} query in common, as those of different data sets: {joined.sentence}"
         )
-    class_names, labels = _labels(classes[judge])
-    unlike = [name for name, other in zip(joined.names, classes, strict=True) if (other != classes[judge]).any()]
-    queries, galleries = [], []
-    for items, query, gallery in zip(joined.items, asked, searched, strict=False):
-        queries.append(_taken(query, items, labels, is_query))
-        galleries.append(_taken(gallery, items, labels, is_searched))
-    pairs = [*zip(asked, queries, strict=True), *zip(searched, galleries, strict=True)]
-    nothing_changed = not unlike and all(len(one) == len(new) for one, new in pairs)
-    if nothing_changed and all(run.scores(split) and not run.outdated(split) for run in runs):
-        values = []
-        for run, one, items in zip(runs, asked, joined.items, strict=False):
-            rows = rows_of(one.items, items[is_query])
+    queries = []
+    galleries = []
+    for items, query_set, gallery_set in zip(joined.items, query_sets, gallery_sets, strict=False):
+        queries.append(_taken(query_set, items, labels, is_query))
+        galleries.append(_taken(gallery_set, items, labels, is_searched))
+
+    # The scores that the evaluations kept hold where nothing was left out or renamed.
+    as_evaluated = not unlike
+    for whole, taken in [*zip(query_sets, queries, strict=True), *zip(gallery_sets, galleries, strict=True)]:
+        as_evaluated &= len(whole) == len(taken)
+    values = []
+    if as_evaluated and all(run.scores(split) and not run.outdated(split) for run in runs):
+        for run, query_set, items in zip(runs, query_sets, joined.items, strict=False):
+            rows = rows_of(query_set.items, items[is_query])
             values.append({name: column[rows] for name, column in run.per_query(split).items()})
-    elif split in ruler.relevance if ruler is not None else any(_has_judgements(run, split) for run in runs):
+    elif _is_judged(runs, split, ruler):
         raise ValueError(
             f"The {split} split has judgements of its own, and these runs embedded different images of it."
         )
     else:
-        values = []
-        alone = [one is of for one, of in zip(searched, asked, strict=True)]
-        for run, query, gallery, same in zip(runs, queries, galleries, alone, strict=True):
-            config = run.config_of(split)
-            index = lab.search.create("exact", k=1, similarity=config.similarity, ties="shuffled").build(gallery)
-            ranking = index.rank(query, same_source=same, distractors=config.evaluation.knobs.distractors)
-            values.append(per_query(Evidence(ranking, query, gallery)))
-    columns = [name for name in values[0] if all(name in one for one in values)]
+        for at, run in enumerate(runs):
+            same_source = gallery_sets[at] is query_sets[at]
+            values.append(_measured(run, split, queries[at], galleries[at], same_source))
+
+    columns = [name for name in values[0] if all(name in of_run for of_run in values)]
     return SameQueries(
         names=tuple(run.name for run in runs),
         split=split,
         numbers=joined.items[: len(runs), is_query],
         labels=labels[is_query],
         class_names=class_names,
-        values={name: np.stack([one[name] for one in values]) for name in columns},
-        own=tuple(len(one) for one in asked),
-        corrected=ruler is not None or any(map(_corrections, runs)),
+        values={name: np.stack([of_run[name] for of_run in values]) for name in columns},
+        own=tuple(len(query_set) for query_set in query_sets),
+        corrected=ruler is not None or any(_corrections(run) for run in runs),
         unlike=tuple(unlike),
         judge=joined.names[judge],
         joined=joined,
     )
+
+
+def _measured(
+    run: Run, split: str, query: EmbeddingSet, gallery: EmbeddingSet, same_source: bool
+) -> dict[str, np.ndarray]:
+    """Return every score of each query by exact search, float64 [n]. same_source: the queries are searched among
+    themselves."""
+    config = run.config_of(split)
+    index = lab.search.create("exact", k=1, similarity=config.similarity, ties="shuffled").build(gallery)
+    ranking = index.rank(query, same_source=same_source, distractors=config.evaluation.knobs.distractors)
+    return per_query(Evidence(ranking, query, gallery))
+
+
+def _is_judged(runs: Sequence[Run], split: str, ruler: ImageSet | None) -> bool:
+    """Whether labels do not say what is relevant in a split of the ruler, or of any run where there is none."""
+    if ruler is not None:
+        return split in ruler.relevance
+    return any(_has_judgements(run, split) for run in runs)
 
 
 def _has_judgements(run: Run, split: str) -> bool:
@@ -199,7 +238,8 @@ def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:
     names, labels = np.unique(classes.astype(str), return_inverse=True)
     nameless = classes == ""
     if nameless.any():  # "" is the first in order
-        names, labels = names[1:], labels - 1
+        names = names[1:]
+        labels = labels - 1
     return names.tolist(), np.where(nameless, no_class(np.arange(len(labels))), labels).astype(np.int64)
 
 
@@ -227,12 +267,17 @@ def predecessor(run: Run, known: Sequence[Run]) -> Run | None:
     if run.config.data.values.get("corrections") is None:
         return None
     names = [one.name for one in known]
-    older = known[names.index(run.name) + 1 :]
-    return next((one for one in older if set(changed_knobs(one.config, run.config)) == {"data.corrections"}), None)
+    for older in known[names.index(run.name) + 1 :]:
+        if set(changed_knobs(older.config, run.config)) == {"data.corrections"}:
+            return older
+    return None
 
 
 def effect(before: Run, after: Run, split: str = "test") -> str:
     """What a second training gained by the score that chose its checkpoint, on queries that both answer: see
     `SameQueries.effect`."""
-    found, column = same_queries([before, after], split), after.config.training.knobs.select_by
-    return found.effect(column if column in found.values else next(iter(found.values)), 0, 1)
+    found = same_queries([before, after], split)
+    column = after.config.training.knobs.select_by
+    if column not in found.values:
+        column = next(iter(found.values))
+    return found.effect(column, 0, 1)

@@ -89,7 +89,8 @@ def findings(evidence: History) -> list[Finding]:
     """
     made = []
     for name, (look, place, knob, note) in DECLARED.items():
-        if (found := look(evidence)) is not None:
+        found = look(evidence)
+        if found is not None:
             where = place(evidence)
             made.append(Finding(name, found.sentence, where, found.knob or knob, found.advice, note))
     return sorted(made, key=lambda finding: finding.note)
@@ -97,12 +98,13 @@ def findings(evidence: History) -> list[Finding]:
 
 def in_words(found: Sequence[Finding]) -> list[str]:
     """A sentence a finding for a terminal or a text: what is wrong, what to do, and where to see it."""
-    return [
-        f"{'Note' if one.note else 'Verdict'}, {one.name}: {one.sentence} {one.advice}"
-        + (f" Knob: {one.knob}." if "." in one.knob else "")
-        + f" {one.place.words}: {one.place.address}"
-        for one in found
-    ]
+    sentences = []
+    for one in found:
+        kind = "Note" if one.note else "Verdict"
+        knob = f" Knob: {one.knob}." if "." in one.knob else ""
+        place = f"{one.place.words}: {one.place.address}"
+        sentences.append(f"{kind}, {one.name}: {one.sentence} {one.advice}{knob} {place}")
+    return sentences
 
 
 # --- places ----------------------------------------------------------------------------------------------------------
@@ -126,9 +128,13 @@ def _batch(show: str) -> Callable[[History], Place]:
     """Of a batch in Inspect, once the run has embeddings that Inspect can begin with; until then its loss."""
 
     def place(of: History) -> Place:
-        code = "failure" if of.failed else f"saved-{of.batches[-1]}" if of.batches else "drawn"
         if not of.splits or not of.loss_name:
             return _curve("loss")(of)
+        code = "drawn"
+        if of.failed:
+            code = "failure"
+        elif of.batches:
+            code = f"saved-{of.batches[-1]}"
         return Place("inspect", {"run": of.run, "batch": code, "show": show}, "See the batch in Inspect")
 
     return place
@@ -138,18 +144,23 @@ def _check(show: str) -> Callable[[History], Place]:
     """A list of Check, once there are embeddings; until then the loss."""
 
     def place(of: History) -> Place:
-        return (
-            Place("check", {"run": of.run, "show": show}, "Look for them on Check") if of.splits else _curve("loss")(of)
-        )
+        if not of.splits:
+            return _curve("loss")(of)
+        return Place("check", {"run": of.run, "show": show}, "Look for them on Check")
 
     return place
 
 
 def _map(of: History) -> Place:
     """The map of the validation images, or of those that there are, at the image that stands in most lists."""
-    split = of.splits[0] if of.splits and "validation" not in of.splits else "validation"
-    query, hub = {"run": of.run, "split": split}, of.last("validation", "hub")
-    return Place("map", query | ({"query": str(int(hub))} if hub is not None else {}), "See them on the map")
+    split = "validation"
+    if of.splits and split not in of.splits:
+        split = of.splits[0]
+    query = {"run": of.run, "split": split}
+    hub = of.last("validation", "hub")
+    if hub is not None:
+        query["query"] = str(int(hub))
+    return Place("map", query, "See them on the map")
 
 
 # --- the training cannot go on, or its batches cannot teach ----------------------------------------------------------
@@ -158,10 +169,16 @@ def _map(of: History) -> Place:
 @declared("not a number", _batch("images"), "optimiser.lr")
 def not_a_number(of: History) -> Found | None:
     """A loss, an embedding or a gradient became NaN or infinite."""
-    lost = of.steps[~np.isfinite(of.loss)] if len(of.loss) and np.isfinite(of.loss).any() else np.zeros(0)
+    lost = np.zeros(0)
+    if np.isfinite(of.loss).any():  # a loop that tells no loss at all has lost none
+        lost = of.steps[~np.isfinite(of.loss)]
     if not of.failed and not len(lost):
         return None
-    step = int(lost[0]) if len(lost) else int(of.steps[-1]) + 1 if len(of.steps) else 1
+    step = 1
+    if len(lost):
+        step = int(lost[0])
+    elif len(of.steps):
+        step = int(of.steps[-1]) + 1
     return Found(
         f"The loss, an embedding or the gradient was not a finite number at step {step:,}.",
         "Lower the learning rate by a factor of 10, or set training.clip to 1.",
@@ -175,7 +192,8 @@ SINGLE = 0.5
 @declared("one image a class", _batch("images"), "data")
 def one_image_a_class(of: History) -> Found | None:
     """Most training classes have nothing to be pulled to."""
-    single, classes = of.last("data", "single"), of.last("data", "classes")
+    single = of.last("data", "single")
+    classes = of.last("data", "classes")
     if not classes or single is None or single / classes < SINGLE or _classifies(of):
         return None
     return Found(
@@ -193,24 +211,28 @@ nothing, and in the trials batches with fewer than half cost more than a third o
 def no_positives(of: History) -> Found | None:
     """Most images of a batch are the only ones of their class."""
     shares = of.values("batch", "with_positive")
-    if not len(shares) or _classifies(of) or (share := float(shares.mean())) >= POSITIVES:
+    if not len(shares) or _classifies(of):
         return None
-    images, classes = of.last("batch", "images"), of.last("batch", "classes")
-    none = "No image" if share == 0 else f"Only {share:.0%} of the images"
-    drawn = of.knob("sampler", "name") == "m_per_class"
+    share = float(shares.mean())
+    if share >= POSITIVES:
+        return None
+    images = of.last("batch", "images")
+    classes = of.last("batch", "classes")
+    few = "No image" if share == 0 else f"Only {share:.0%} of the images"
+    sentence = f"{few} of a batch has another image of its class ({images:.0f} images of {classes:.0f} classes)."
     advice = "Take at least 2 images of each class into a batch; 4 is usual."
-    return Found(
-        f"{none} of a batch has another image of its class ({images:.0f} images of {classes:.0f} classes).",
-        advice if drawn else advice + " The sampler m_per_class does that; a larger batch helps, too.",
-        "" if drawn else "sampler.name",
-    )
+    if of.knob("sampler", "name") == "m_per_class":
+        return Found(sentence, advice)
+    return Found(sentence, advice + " The sampler m_per_class does that; a larger batch helps, too.", "sampler.name")
 
 
-SATISFIED, NEXT_TO_NOTHING = 0.1, 1e-3
+SATISFIED = 0.1
 """Share of the first loss by which perfect embeddings would have to lower it: at least half for each loss of the
-catalogue on batches of 16 classes of 4. And what untrained embeddings, and all images at one point, have to be above it
-for losses of the catalogue, which are of the order of 1: a recall@64 in a batch of 64 is perfect whatever the order."""
+catalogue on batches of 16 classes of 4."""
 
+NEXT_TO_NOTHING = 1e-3
+"""By how much the loss of untrained embeddings, and of all images at one point, has to be above that of perfect ones;
+losses of the catalogue are of the order of 1. A recall@64 in a batch of 64 is perfect whatever the order."""
 
 STEEP = 0.5
 """Share of its value by which a loss could fall at a smaller temperature: so much is left to learn in the batch."""
@@ -219,15 +241,17 @@ STEEP = 0.5
 @declared("temperature too wide", _batch("images"), "loss.tau")
 def temperature_too_wide(of: History) -> Found | None:
     """The loss hardly tells right from wrong, and a smaller temperature would."""
-    now, sharper = of.first("batch", "loss_range"), of.first("batch", "loss_sharper")
+    now = of.first("batch", "loss_range")
+    sharper = of.first("batch", "loss_sharper")
     if now is None or sharper is None or now >= SATISFIED or sharper < STEEP:
         return None
     knob, value, narrower = _temperature(of)
+    direction = "smaller" if narrower < 1 else "larger"
     return Found(
         f"Perfect embeddings of the first batch would lower the loss by {max(now, 0):.1%} of its value; with a smaller "
         f"temperature it would be {sharper:.0%}. The loss hardly tells right from wrong.",
-        f"Make {knob} {'smaller' if narrower < 1 else 'larger'}{value}, tenfold at first.",
-        f"loss.{knob}" if of.knob("loss", knob) is not None else "loss",
+        f"Make {knob} {direction}{value}, tenfold at first.",
+        _knob_of_loss(of, knob),
     )
 
 
@@ -238,19 +262,22 @@ WRONG_WAY = 0.02
 @declared("wrong sign or labels", _batch("images"), "loss")
 def wrong_sign(of: History) -> Found | None:
     """The loss asks for something else than its labels."""
-    now, perfect, followed = (of.first("batch", f"loss_{name}") for name in ("now", "perfect", "followed"))
+    now = of.first("batch", "loss_now")
+    perfect = of.first("batch", "loss_perfect")
+    followed = of.first("batch", "loss_followed")
     if now is None or perfect is None:
         return None
-    least = WRONG_WAY * abs(now)
+    away = perfect - now > WRONG_WAY * abs(now)
     elsewhere = followed is not None and now - followed > max(SATISFIED * abs(now), 3 * (now - perfect))
-    if perfect - now <= least and not (elsewhere and now - perfect <= SATISFIED * abs(now)):
+    elsewhere = elsewhere and now - perfect <= SATISFIED * abs(now)
+    if not away and not elsewhere:
         return None
-    if perfect - now > least:
-        sentence = f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, above the {now:.3g} of "
-        sentence += "untrained ones: training leads away from them."
+    sentence = f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, "
+    if away:
+        sentence += f"above the {now:.3g} of untrained ones: training leads away from them."
     else:
-        sentence = f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, like the {now:.3g} of "
-        sentence += f"untrained ones, but other embeddings would have {followed:.3g}: the loss follows other labels."
+        sentence += f"like the {now:.3g} of untrained ones, but other embeddings would have {followed:.3g}: the loss "
+        sentence += "follows other labels."
     return Found(
         sentence,
         "Look at the sign of the loss, at similarity taken for distance, and whether labels are in the order of the "
@@ -266,20 +293,25 @@ def cannot_teach(of: History) -> Found | None:
             "All images of a batch are of one class, so nothing is pushed apart.",
             "Make the batch several times as large as sampler.per_class.",
         )
-    now, perfect, equal = (of.first("batch", f"loss_{name}") for name in ("now", "perfect", "equal"))
+    now = of.first("batch", "loss_now")
+    perfect = of.first("batch", "loss_perfect")
+    equal = of.first("batch", "loss_equal")
     if now is None or perfect is None:
         return None
-    worst = min(now, now if equal is None else equal)
-    tiny = of.loss_class is not None and worst - perfect < NEXT_TO_NOTHING
+    least = now if equal is None else min(now, equal)  # of embeddings that are not perfect
+    tiny = of.loss_class is not None and least - perfect < NEXT_TO_NOTHING
     if now - perfect > SATISFIED * abs(now) and not tiny:
         return None
-    return Found(
+    sentence = (
         f"Perfect embeddings of the first batch would have a loss of {perfect:.3g}, and untrained ones have {now:.3g}: "
-        "this batch can teach the loss next to nothing.",
-        "Make the batch larger than what the loss looks at (its k, its neighbours), and per_class what the loss wants."
-        if of.loss_name
-        else "Look at what the loss does with the labels, at its temperature, and at the size of the batch.",
-        "" if of.loss_name else "loss",
+        "this batch can teach the loss next to nothing."
+    )
+    if not of.loss_name:
+        advice = "Look at what the loss does with the labels, at its temperature, and at the size of the batch."
+        return Found(sentence, advice, "loss")
+    return Found(
+        sentence,
+        "Make the batch larger than what the loss looks at (its k, its neighbours), and per_class what the loss wants.",
     )
 
 
@@ -294,7 +326,10 @@ weights:updates"); small networks take 0.03 in their first steps. From 0.1 on te
 def rate_too_high(of: History) -> Found | None:
     """Steps overwrite the weights."""
     moved = of.values("batch", "moved")
-    if len(moved) < 2 or (fastest := float(np.sort(moved)[-2])) < FAST:
+    if len(moved) < 2:
+        return None
+    fastest = float(np.sort(moved)[-2])  # a single step may be an accident
+    if fastest < FAST:
         return None
     return Found(
         f"A step changes the weights by {fastest:.0%} of their size, so that what was learnt is overwritten.",
@@ -313,11 +348,9 @@ SCALED = 0.01
 @declared("lengths left free", _similarities, "encoder.normalise")
 def lengths_free(of: History) -> Found | None:
     """The loss reads lengths that a search by cosine ignores."""
-    spread, now, scaled = (
-        of.last("batch", "length_spread"),
-        of.first("batch", "loss_now"),
-        of.first("batch", "loss_scaled"),
-    )
+    spread = of.last("batch", "length_spread")
+    now = of.first("batch", "loss_now")
+    scaled = of.first("batch", "loss_scaled")
     if spread is None or spread < SPREAD or getattr(of.loss_class, "lengths_matter", False):
         return None
     if now is None or scaled is None or abs(scaled - now) <= SCALED * max(abs(now), 1e-12):
@@ -330,11 +363,15 @@ def lengths_free(of: History) -> Found | None:
     )
 
 
-DEAD, WOKEN = 0.6, 0.75
+DEAD = 0.6
+"""Share of the positives behind a negative that get less than 1 % of the largest pull."""
+
+WOKEN = 0.75
+"""The part of these that still gets none at a wider temperature."""
+
 BEHIND = 0.3
-"""Share of the positives behind a negative that get less than 1 % of the largest pull; the part of these that still
-gets none at a wider temperature; and share that is behind one: where nearly all is ranked right, the few that are not
-say nothing of the temperature."""
+"""Share of the positives that are behind a negative: where nearly all is ranked right, the few that are not say nothing
+of the temperature."""
 
 
 @declared("out of the temperature's reach", _batch("dead"), "loss.tau")
@@ -344,19 +381,23 @@ def out_of_reach(of: History) -> Found | None:
     Positives that a wider temperature does not wake are left alone on purpose: beyond a margin, or beyond the k of a
     recall@k.
     """
-    shares, behind, woken = (of.values("batch", name) for name in ("out_of_reach", "behind", "woken"))
     if of.loss_class is not None and of.loss_class.family != "ranking":
         return None  # a loss with a margin leaves pairs beyond it alone on purpose
-    if len(shares) < 2 or (share := float(np.median(shares))) < DEAD or float(np.median(behind)) < BEHIND:
+    shares = of.values("batch", "out_of_reach")
+    woken = of.values("batch", "woken")
+    if len(shares) < 2 or not len(woken):
         return None
-    if not len(woken) or float(np.median(woken)) > WOKEN * share:
+    share = float(np.median(shares))
+    behind = float(np.median(of.values("batch", "behind")))
+    if share < DEAD or behind < BEHIND or float(np.median(woken)) > WOKEN * share:
         return None
     knob, value, narrower = _temperature(of)
+    direction = "larger" if narrower < 1 else "smaller"
     return Found(
         f"{share:.0%} of the positives that stand behind a negative get next to no pull: the loss is flat where they "
         "are.",
-        f"Make {knob} {'larger' if narrower < 1 else 'smaller'}{value}, tenfold at first.",
-        f"loss.{knob}" if of.knob("loss", knob) is not None else "loss",
+        f"Make {knob} {direction}{value}, tenfold at first.",
+        _knob_of_loss(of, knob),
     )
 
 
@@ -369,7 +410,10 @@ VANISHED = 1e-6
 def no_gradient(of: History) -> Found | None:
     """Steps are below what float32 can add to a weight."""
     known = of.gradient[np.isfinite(of.gradient)]
-    if len(known) < 4 or (late := float(np.median(known[-10:]))) >= VANISHED or (of.learnt or 0) > 0.9:
+    if len(known) < 4:
+        return None
+    late = float(np.median(known[-10:]))
+    if late >= VANISHED or (of.learnt or 0) > 0.9:
         return None
     return Found(
         f"The gradient has a norm of {late:.1e}: a step changes nothing, and the loss stays at {of.late_loss:.3g}.",
@@ -379,16 +423,22 @@ def no_gradient(of: History) -> Found | None:
 
 # --- steps that change next to nothing --------------------------------------------------------------------------------
 
-SLOW, STILL = 1e-4, 0.1
-"""The same: a tenth of what is usual, while validation is no better than the first one, whose batch normalisation has
-settled; before the second validation while the loss has changed by less than a tenth."""
+SLOW = 1e-4
+"""As `FAST`: a tenth of what is usual, while validation is no better than the first one, whose batch normalisation has
+settled."""
+
+STILL = 0.1
+"""Share of its first value by which the loss has changed; asked before the second validation."""
 
 
 @declared("rate too low", _curve("loss"), "optimiser.lr")
 def rate_too_low(of: History) -> Found | None:
     """Steps are too small to be seen."""
     moved = of.values("batch", "moved")
-    if len(moved) < 3 or (fastest := float(moved.max())) >= SLOW:
+    if len(moved) < 3:
+        return None
+    fastest = float(moved.max())
+    if fastest >= SLOW:
         return None
     gain = of.gain("first")
     if gain is not None and gain.classes >= FEWEST:
@@ -405,23 +455,32 @@ def rate_too_low(of: History) -> Found | None:
 
 # --- the data --------------------------------------------------------------------------------------------------------
 
-COPIES, ONCE = 0.02, 1
-"""Share of the validation images that are training images, too: beyond that scores of 0.01 are moved. A part of the
-training images is looked at, and so many copies are found in it. A single copy says little of the rest."""
+COPIES = 0.02
+"""Share of the validation images that are training images, too: beyond that scores of 0.01 are moved. It is estimated
+from the part of the training images that is looked at."""
+
+ONCE = 1
+"""Copies that say little of the images that were not looked at."""
 
 
 @declared("duplicates across splits", _check("leaks"), "data.corrections")
 def duplicates(of: History) -> Found | None:
     """The same pictures in training and in validation."""
-    found, compared, every = (of.last("pixels", name) for name in ("copies", "compared", "training_images"))
-    sampled = len((of.checkups.get("pixels") or [{}])[-1].get("precisions") or ())
+    checkups = of.checkups.get("pixels")
+    if not checkups:
+        return None
+    sampled = len(checkups[-1].get("precisions") or ())
+    found = of.last("pixels", "copies")
+    compared = of.last("pixels", "compared")
+    every = of.last("pixels", "training_images")
     if not found or not sampled or not compared or found <= ONCE:
         return None
-    if found / sampled * max(1, (every or 0) / compared) < COPIES:
+    unseen = max(1, (every or 0) / compared)  # how many times as many training images there are
+    if found / sampled * unseen < COPIES:
         return None
-    rest = (
-        "" if compared == every else f" {compared:.0f} of {every:.0f} training images were looked at: there are more."
-    )
+    rest = ""
+    if compared != every:
+        rest = f" {compared:.0f} of {every:.0f} training images were looked at: there are more."
     return Found(
         f"{found:.0f} of {sampled} validation images are training images, too, so validation is better than it should "
         f"be.{rest}",
@@ -429,25 +488,29 @@ def duplicates(of: History) -> Found | None:
     )
 
 
-NOISE, TWICE = 0.75, 0.8
+NOISE = 0.75
 """Mean average precision of training images over that of validation images, in lists of the same length. Healthy runs
-stay above 0.85 as far as 256 images tell; 30 % of wrong labels make half of all pairs wrong, and it falls to 0.6. The
-second counts where the encoder that was not trained yet tells the same: no training can be the cause then."""
+stay above 0.85 as far as 256 images tell; 30 % of wrong labels make half of all pairs wrong, and it falls to 0.6."""
+
+TWICE = 0.8
+"""The same where the encoder that was not trained yet tells the same: no training can be the cause then."""
 
 
 @declared("label noise", _check("labels"), "data.corrections")
 def label_noise(of: History) -> Found | None:
     """What is learnt ranks worse than what was never seen."""
-    gap, before = _gap(of), _gap(of, "untrained")
+    gap = _gap(of)
     if gap is None:
         return None
-    from_the_start = before is not None and before[0] < TWICE * before[1] and gap[0] < TWICE * gap[1]
+    seen, unseen = gap
+    before = _gap(of, "untrained")
+    from_the_start = before is not None and before[0] < TWICE * before[1] and seen < TWICE * unseen
     gain = of.gain("untrained")
     learns = not _classifies(of) or (gain is not None and gain.low > 0)  # losses of classes begin by getting worse
-    if not from_the_start and not (learns and gap[0] < NOISE * gap[1]):
+    if not from_the_start and not (learns and seen < NOISE * unseen):
         return None
     return Found(
-        f"Training images rank worse (average precision {gap[0]:.2f}) than images of validation ({gap[1]:.2f}), though "
+        f"Training images rank worse (average precision {seen:.2f}) than images of validation ({unseen:.2f}), though "
         "they are what is learnt: many of their labels are probably wrong.",
         "Look at the label errors on Check, and train with their corrections; or use a loss that bears noise.",
     )
@@ -470,7 +533,8 @@ def _batch_or_map(of: History) -> Place:
 def collapsed(of: History) -> Found | None:
     """All embeddings at one point."""
     about = STORED if of.checkups.get(STORED) else "batch"
-    cosine, rank = of.last(about, "mean_cosine"), of.last(about, "effective_rank")
+    cosine = of.last(about, "mean_cosine")
+    rank = of.last(about, "effective_rank")
     if cosine is None or rank is None or not (cosine > ONE_POINT or rank < DIRECTIONS):
         return None
     sentence = (
@@ -493,7 +557,8 @@ AT_MARGIN = 0.03
 @declared("stuck at the margin", _curve("loss"), "optimiser.lr")
 def stuck(of: History) -> Found | None:
     """The value of equal embeddings is where the loss stays; of a triplet loss that is its margin."""
-    equal, precisions = of.first("batch", "loss_equal"), of.values("batch", "precision")
+    equal = of.first("batch", "loss_equal")
+    precisions = of.values("batch", "precision")
     if of.learnt is None or equal is None or abs(of.learnt) > AT_MARGIN or len(of.loss) < 20 or len(precisions) < 3:
         return None
     if precisions[-2:].mean() > precisions[0] + 0.05:
@@ -511,11 +576,16 @@ MEMORISED = 0.35
 @declared("memorising", _curve("MAP@R"), "data")
 def memorising(of: History) -> Found | None:
     """Training images are known by heart, new ones are not."""
-    gap, fallen = _gap(of), of.gain("best")
-    if gap is None or (gap[0] - gap[1] < MEMORISED and not (gap[0] > 0.9 and fallen and fallen.high < 0)):
+    gap = _gap(of)
+    if gap is None:
+        return None
+    seen, unseen = gap
+    since_best = of.gain("best")
+    falls = since_best is not None and since_best.high < 0
+    if seen - unseen < MEMORISED and not (seen > 0.9 and falls):
         return None
     return Found(
-        f"Training images rank far better (average precision {gap[0]:.2f}) than new ones ({gap[1]:.2f}): the network "
+        f"Training images rank far better (average precision {seen:.2f}) than new ones ({unseen:.2f}): the network "
         "knows its training images by heart.",
         "Train on more classes or images, change images more (augmentation), or train for fewer steps.",
         "augmentation.scale_low",
@@ -528,7 +598,7 @@ def _worse(of: History, than: str, words: str, advice: str) -> Found | None:
         return None
     return Found(
         f"Validation images rank worse than {words}: average precision {gain.mean:+.3f} "
-        f"(95 % interval {gain.low:+.3f} to {gain.high:+.3f}, {gain.classes} classes).",
+        f"({gain.interval}; {gain.classes} classes).",
         advice,
     )
 
@@ -572,30 +642,29 @@ def worse_than_pixels(of: History) -> Found | None:
 def validation_too_small(of: History) -> Found | None:
     """Differences that are read off validation and mean nothing."""
     gain = of.gain("untrained")
-    if gain is None or (gain.classes >= FEWEST and not (of.ended and gain.low < 0 < gain.high)):
+    if gain is None:
         return None
-    change = (
-        f"On {gain.queries} validation images of {gain.classes} classes the change of {gain.mean:+.3f} since the start"
-    )
+    sentence = f"On {gain.queries} validation images of {gain.classes} classes the change of {gain.mean:+.3f} since "
     if gain.classes < FEWEST:
-        told = f"{change} is uncertain by more than can be said: an interval takes {FEWEST} classes."
-    else:
+        sentence += f"the start is uncertain by more than can be said: an interval takes {FEWEST} classes."
+    elif of.ended and gain.low < 0 < gain.high:
         half = (gain.high - gain.low) / 2
-        told = f"{change} is uncertain by ± {half:.3f}: smaller differences between steps mean nothing."
-    return Found(
-        told,
-        "Validate on more classes; compare runs by intervals, not by the third digit.",
-    )
+        sentence += f"the start is uncertain by ± {half:.3f} (95 % over classes): smaller differences between steps "
+        sentence += "mean nothing."
+    else:
+        return None
+    return Found(sentence, "Validate on more classes; compare runs by intervals, not by the third digit.")
 
 
 @declared("best at the first validation", _curve("MAP@R"), "optimiser.lr", note=True)
 def best_at_first(of: History) -> Found | None:
     """Training made it worse from the first validation on."""
-    if len(of.scores) < 4 or not of.ended or max(of.scores, key=lambda one: one[1]) != of.scores[0]:
+    if not _is_best(of, 0):
         return None
+    step, first = of.scores[0]
+    _, last = of.scores[-1]
     return Found(
-        f"The best checkpoint is that of the first validation ({of.scores[0][1]:.3f} at step {of.scores[0][0]:,}); the "
-        f"last has {of.scores[-1][1]:.3f}.",
+        f"The best checkpoint is that of the first validation ({first:.3f} at step {step:,}); the last has {last:.3f}.",
         "Validate more often, and lower the learning rate.",
     )
 
@@ -607,9 +676,11 @@ RISING = 0.1
 @declared("best at the last validation", _curve("MAP@R"), "training.steps", note=True)
 def best_at_last(of: History) -> Found | None:
     """Training ended before it was done."""
-    if len(of.scores) < 4 or not of.ended or max(of.scores, key=lambda one: one[1]) != of.scores[-1]:
+    if not _is_best(of, -1):
         return None
-    whole, late = of.scores[-1][1] - of.scores[0][1], of.scores[-1][1] - of.scores[-2][1]
+    last = of.scores[-1][1]
+    whole = last - of.scores[0][1]
+    late = last - of.scores[-2][1]
     if whole <= 0 or late < RISING * whole:
         return None
     return Found(
@@ -618,12 +689,29 @@ def best_at_last(of: History) -> Found | None:
     )
 
 
+def _is_best(of: History, place: int) -> bool:
+    """Whether a run has ended whose best validation is at this place; the first of equal ones is the best."""
+    if len(of.scores) < 4 or not of.ended:
+        return False
+    return max(of.scores, key=lambda score: score[1]) == of.scores[place]
+
+
 def _temperature(of: History) -> tuple[str, str, float]:
     """Return the name of the loss's temperature, the words on its value, and the factor that makes it steeper."""
-    declared = getattr(of.loss_class, "temperatures", {})
-    knob, factor = next(iter(declared.items()), ("the temperature", 0.1))
+    knob = "the temperature"
+    factor = 0.1
+    for name, steeper in getattr(of.loss_class, "temperatures", {}).items():
+        knob = name
+        factor = steeper
+        break  # the first is the main one
     value = of.knob("loss", knob)
-    return knob, f" than {value:g}" if isinstance(value, int | float) else "", factor
+    words = f" than {value:g}" if isinstance(value, int | float) else ""
+    return knob, words, factor
+
+
+def _knob_of_loss(of: History, knob: str) -> str:
+    """`loss.KNOB` where the configuration has that knob, else `loss`."""
+    return "loss" if of.knob("loss", knob) is None else f"loss.{knob}"
 
 
 def _classifies(of: History) -> bool:
@@ -633,5 +721,8 @@ def _classifies(of: History) -> bool:
 
 def _gap(of: History, about: str = "validation") -> tuple[float, float] | None:
     """Average precision of training and of validation images in lists of one length; None before it was measured."""
-    seen, unseen = of.last(about, "seen"), of.last(about, "unseen")
-    return None if seen is None or unseen is None else (seen, unseen)
+    seen = of.last(about, "seen")
+    unseen = of.last(about, "unseen")
+    if seen is None or unseen is None:
+        return None
+    return seen, unseen

@@ -55,12 +55,18 @@ class History:
         checkups: Sequence[Mapping[str, Any]],
     ) -> History:
         """Of a `lab.runs.Run` and its records: columns of its steps, and the records of the other two kinds."""
-        status, config = run.status, run.config_dict
+        status = run.status
+        config = run.config_dict
         select = (config.get("training") or {}).get("select_by", "MAP@R")
-        scores = [(one["step"], one["values"].get(select)) for one in validated]
+        scores = []
+        for record in validated:
+            value = record["values"].get(select)
+            if value is not None:
+                scores.append((record["step"], float(value)))
         by_kind: dict[str, list[Mapping[str, Any]]] = {}
-        for one in checkups:
-            by_kind.setdefault(one["about"], []).append({**one["values"], "step": one["step"]})
+        for record in checkups:
+            signs = {**record["values"], "step": record["step"]}
+            by_kind.setdefault(record["about"], []).append(signs)
         return cls(
             run=run.name,
             config=config,
@@ -70,7 +76,7 @@ class History:
             gradient=_numbers(columns.get("gradient_norm", ())),
             planned=status.get("steps") or 0,
             checkups=by_kind,
-            scores=[(step, float(value)) for step, value in scores if value is not None],
+            scores=scores,
             splits=run.splits,
             batches=sorted(run.batches()),
             failed=run.failure is not None,
@@ -79,14 +85,18 @@ class History:
     @classmethod
     def of_run(cls, run: Any) -> History:
         """Of a `lab.runs.Run`, whose records are read anew."""
-        kinds: dict[str, list[dict[str, Any]]] = {"stepped": [], "validated": [], "checkup": []}
-        for one in run.metrics():
-            kinds.setdefault(one["kind"], []).append(one)
-        stepped = kinds["stepped"]
-        if not kinds["checkup"] and (stored := _of_stored_embeddings(run)):
-            kinds["checkup"].append({"step": 0, "about": STORED, "values": stored})
-        columns = {name: [one.get(name) for one in stepped] for name in ("loss", "gradient_norm")}
-        return cls.of(run, [one["step"] for one in stepped], columns, kinds["validated"], kinds["checkup"])
+        records: dict[str, list[dict[str, Any]]] = {"stepped": [], "validated": [], "checkup": []}
+        for record in run.metrics():
+            records.setdefault(record["kind"], []).append(record)
+        checkups = records["checkup"]
+        if not checkups:
+            stored = _of_stored_embeddings(run)
+            if stored:
+                checkups.append({"step": 0, "about": STORED, "values": stored})
+        stepped = records["stepped"]
+        steps = [record["step"] for record in stepped]
+        columns = {name: [record.get(name) for record in stepped] for name in ("loss", "gradient_norm")}
+        return cls.of(run, steps, columns, records["validated"], checkups)
 
     def knob(self, section: str, name: str) -> Any:
         """A knob as config.yaml has it, None where it does not tell."""
@@ -139,13 +149,15 @@ class History:
 
     def step(self, about: str) -> int:
         """The step of the newest check-up of a kind, 0 where there is none."""
-        return int((self.checkups.get(about) or [{"step": 0}])[-1]["step"])
+        taken = self.checkups.get(about)
+        return int(taken[-1]["step"]) if taken else 0
 
     @cached_property
     def late_loss(self) -> float:
-        """Mean loss of the last tenth of the steps so far, at most of the last ten; NaN without any."""
+        """Mean loss of the last fifth of the steps so far, at most of the last ten; NaN without any."""
         count = max(2, min(LATE, len(self.loss) // 5))
-        known = self.loss[-count:][np.isfinite(self.loss[-count:])]
+        late = self.loss[-count:]
+        known = late[np.isfinite(late)]
         return float(known.mean()) if len(known) else float("nan")
 
     @cached_property
@@ -157,7 +169,8 @@ class History:
     def learnt(self) -> float | None:
         """Share of the way from all images at one point to every image at its class that the loss has come, in late
         steps; None for losses with weights of their own, whose ends are not known."""
-        equal, perfect = self.first("batch", "loss_equal"), self.first("batch", "loss_perfect")
+        equal = self.first("batch", "loss_equal")
+        perfect = self.first("batch", "loss_perfect")
         if equal is None or perfect is None or equal <= perfect or not np.isfinite(self.late_loss):
             return None
         return (equal - self.late_loss) / (equal - perfect)
@@ -165,24 +178,42 @@ class History:
     def gain(self, since: str) -> Difference | None:
         """How much better the newest validation ranks than `untrained`, `pixels`, the `best` or the `first` validation,
         on the same sampled images; None where one is missing, or where the first is the newest."""
-        rows = [one for one in self.checkups.get("validation", ()) if one.get("precisions")]
-        if since == "first" and len(rows) < 2:
+        validations = self._with_precisions("validation")
+        if not validations or (since == "first" and len(validations) < 2):
             return None
-        start = rows if since in ("best", "first") else self.checkups.get(since, ())
-        start = [one for one in start if one.get("precisions")]
-        if not rows or not start:
+        if since == "best":
+            before = max(validations, key=_mean_precision)
+        elif since == "first":
+            before = validations[0]
+        else:
+            others = self._with_precisions(since)
+            if not others:
+                return None
+            before = others[0]
+        after = validations[-1]
+        if len(before["precisions"]) != len(after["precisions"]):
             return None
-        before = max(start, key=lambda one: np.nanmean(_numbers(one["precisions"]))) if since == "best" else start[0]
-        one, other = before["precisions"], rows[-1]["precisions"]
-        return _difference(tuple(one), tuple(other), tuple(before["classes"])) if len(one) == len(other) else None
+        return _difference(tuple(before["precisions"]), tuple(after["precisions"]), tuple(before["classes"]))
+
+    def _with_precisions(self, about: str) -> list[Mapping[str, Any]]:
+        """The check-ups of a kind that measured the average precision of images."""
+        return [signs for signs in self.checkups.get(about, ()) if signs.get("precisions")]
+
+
+def _mean_precision(signs: Mapping[str, Any]) -> float:
+    return float(np.nanmean(_numbers(signs["precisions"])))
 
 
 @lru_cache(maxsize=64)  # Watch asks again every two seconds
 def _difference(before: tuple, after: tuple, classes: tuple) -> Difference | None:
+    """The paired difference of two validations; None where no image has both precisions."""
     from lab.inference.paired import difference
 
-    one, other = np.array(before, float), np.array(after, float)
-    return difference(one, other, np.array(classes)) if np.isfinite(one - other).any() else None
+    first = np.array(before, float)
+    second = np.array(after, float)
+    if not np.isfinite(second - first).any():
+        return None
+    return difference(first, second, np.array(classes))
 
 
 def _of_stored_embeddings(run: Any) -> dict[str, Any]:

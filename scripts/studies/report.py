@@ -73,15 +73,14 @@ a grey bar says how large an effect would have to be.
 
 {meanings}
 
-{len(made):,} short trainings stand behind it ({hours:.1f} processor hours), nearly all of a linear head on the frozen
-features of a pretrained network. All train, choose and test on one split, {seeds} times an arm. Learning rates are a
-factor of three apart; the best, chosen by the same score on other classes, has a worse one on either side.
+Nearly all are short trainings of a linear head on the frozen features of a pretrained network: {len(made):,} of them,
+{hours:.1f} processor hours, one split, {seeds} an arm. Each arm has its own best learning rate, chosen on other classes
+than those of the tests, with a worse one on either side.
 
-Behind each name stands the smallest effect, in points, that a two-sided t test finds four times in five: as the pilot
-trainings promised, and as the {seeds} trainings reached. Rates, power and what is tried follow from other classes than
-those of the tests; but the studies are not blind: version 0.2 had judged losses on the same emoji, seven trainings were
-measured while the code was tried, and `cam_repeller` got another start after other verdicts were known, because the
-first had no best rate within reach.
+Behind each name stands the smallest effect, in points, that a two-sided t test finds four times in five: as pilot
+trainings promised, and as the {seeds} trainings reached. The studies are not blind: version 0.2 had judged losses on
+the same emoji, seven trainings were measured while the code was tried, and `cam_repeller` got another start after other
+verdicts were known.
 
 Of {len(found)} claims {told}."""
     ]
@@ -91,8 +90,7 @@ Of {len(found)} claims {told}."""
             parts.append(f"## {title.short}\n\n![{title.short}: published effects and those measured here]"
                          f"(images/claims_{number}.webp)\n\n{_lines(those)}")  # fmt: skip
     parts.append(
-        "In a checkout, `python -m scripts.studies show STUDY` tells a study's scores, rates and power, and\n"
-        "`python -m scripts.studies run` tries them again. The site has all numbers on one page."
+        "In a checkout, `python -m scripts.studies show STUDY` tells all numbers of a study; `run` tries it again."
     )
     return "\n\n".join(parts) + "\n"
 

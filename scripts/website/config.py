@@ -14,7 +14,7 @@ GUIDES = (
     "extending", "own-loop", "gpu", "several-processes", "clusters", "failures", "large-galleries", "streamed-data",
     "exports", "serving", "kernels", "contributing", "security",
 )  # fmt: skip
-RESULTS = ("claims", "published", "tricks", "benchmarks", "misprints", "reliability")
+RESULTS = ("claims", "intervals", "published", "tricks", "benchmarks", "misprints", "reliability")
 
 
 def text(source: Path, html: Path) -> str:

@@ -33,6 +33,7 @@ WHOLE = {
     "docs/serving.md": "guides/serving.md",
     "docs/kernels.md": "guides/kernels.md",
     "docs/reliability.md": "results/reliability.md",
+    "docs/intervals.md": "results/intervals.md",
     "docs/claims.md": "results/claims.md",
     "docs/tricks.md": "results/tricks.md",
     "docs/misprints.md": "results/misprints.md",

@@ -85,7 +85,7 @@ def test_no_clear_difference_is_called_none():
     assert scene._verdict("a", "b", none, np.repeat([1.0, -1.0], 100), labels).startswith(": no clear difference")
     gained = np.random.default_rng(0).integers(0, 2, 200).astype(float)
     told = scene._verdict("a", "c", none, gained, labels)
-    assert re.fullmatch(r"; on other pictures, too, likely 4\d to 6\d more than above", told)
+    assert re.fullmatch(r"; in other classes, too, likely 4\d to 6\d more than above", told)
 
 
 def test_an_empty_folder_offers_the_demo_which_shows_at_once_what_it_trains(no_runs, open_page, no_worker):

@@ -162,7 +162,9 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
     assert dict(zip(table["run"], table["r@1"], strict=True)) == pytest.approx(means)
     base = found.names.index("smooth")
     assert table["against smooth"].tolist() == ["", str(found.difference("r@1", base, 1 - base))]
-    assert "(without 1 of recall)" in page.words() and "beyond the interval of each" in page.words()
+    assert (
+        "(without 1 of recall)" in page.words() and "beyond the 95 % interval of each over its queries" in page.words()
+    )
     card = page.section("apart", "apart")["cards"][0]
     page.pick("apart", "apart", card["id"])
     assert page.calm and page.test.header[0].value == "Browse"

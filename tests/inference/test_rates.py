@@ -7,7 +7,7 @@ import pytest
 
 from lab import threshold
 from lab.core.results import EmbeddingSet
-from lab.inference.pair_rates import PairRates
+from lab.inference.pair_rates import TAKEN_AWAY, PairRates
 from lab.inference.rates import FEWEST, Jackknife, effective, rate
 from lab.kernels.class_reach import class_reach
 
@@ -87,7 +87,7 @@ def test_pairs_of_classes_are_summed_as_a_plain_loop_sums_them():
             between = let[np.ix_(images.labels == a, images.labels == b)]
             total += (2 * (between.sum() - found.value * between.size)) ** 2
     whole = sum(len(images) - (images.labels == label).sum() for label in images.labels)
-    assert found.among_pairs == pytest.approx(total / whole**2) and found.of_two
+    assert found.too_much == pytest.approx(TAKEN_AWAY * total / whole**2)
 
 
 def sizes_of(kind, chance, count):
@@ -129,6 +129,15 @@ def test_of_few_classes_nothing_is_told():
     assert effective(weights) < 2 and np.isnan(rate(Jackknife.of_sums(700.0, 1_400.0, weights / 2, weights)).low)
 
 
+def test_a_precision_of_few_pairs_says_little():
+    """Twenty classes at right angles; two images of different classes are alike, and nothing else is."""
+    vectors = np.eye(40, dtype=np.float32)
+    vectors[2] = vectors[0]
+    images = EmbeddingSet(vectors, np.arange(40) // 2, np.arange(40))
+    found = rate(PairRates(class_reach(images, images, "cosine", np.arange(40), 0.9)).precision())
+    assert (found.value, found.low) == (0, 0) and found.high > 0.8
+
+
 def test_what_never_happened_can_happen_in_another_class():
     sizes = np.full(20, 10.0)
     none = rate(Jackknife.of_sums(0.0, 200.0, 0 * sizes, sizes))
@@ -139,5 +148,5 @@ def test_what_never_happened_can_happen_in_another_class():
     assert pairs.high == pytest.approx(1 - 0.025 ** (1 / 10)), "a pair takes two classes"
     one = rate(Jackknife.of_sums(5.0, 200.0, 5.0 * (np.arange(20) == 3), sizes))
     assert one.low == 0 and none.high < one.high < 0.5
-    zero = rate(Jackknife(0.0, np.full(20, 0.1), sizes, of_two=True))  # without any class there would be some
+    zero = rate(Jackknife(0.0, np.full(20, 0.1), sizes, 0.0, 10.0))  # without any class there would be some
     assert zero.low == 0 and zero.high == pairs.high

@@ -147,9 +147,9 @@ def slices(scene: Scene) -> None:
         st.info("No image here has another one of its class, so there is no score.")
         return
     st.caption(
-        f"Mean {score} of the queries with each value, the worst first, with its 95% interval (Student's t), which "
-        "takes two queries. Select a row to browse these queries. Further columns of a table of images "
-        "(`--data manifest`), such as the camera or the shop, are further ways to slice."
+        f"Mean {score} of the queries with each value, the worst first, with its 95 % interval over these "
+        "queries (Student's t), which takes two. Select a row to browse these queries. Further columns of a table of "
+        "images (`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
     # Keys are ours and titles are people's: a column of theirs may be called "queries".
     table = {

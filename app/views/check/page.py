@@ -79,7 +79,8 @@ def _expected(found: LabelErrors) -> str:
     if of_first is None or of_all is None:
         return (
             f"How many of these {count:,} are errors cannot be told: a classifier that has not seen an image names its "
-            f"label in {found.accuracy:.0%} of all cases only."
+            f"label in {found.accuracy:.0%} of all cases only. Either very many labels are wrong, or the pictures do "
+            "not show what the classes mean. The likeliest errors come first all the same."
         )
     errors, all_of_them = round(of_first), round(of_all)
     which = f"the first {first}" if count > first else f"these {first}"

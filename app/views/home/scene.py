@@ -112,11 +112,11 @@ def _columns(view: SplitView) -> dict[str, np.ndarray] | None:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def _verdict(low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray) -> str:
-    """What follows the second share: by how much other pictures would differ. low, high: keys of the two splits."""
+    """What follows the second share: the 95 % interval over classes. low, high: keys of the two splits."""
     found = paired.difference(_before, _after, _labels)
     if found.classes < FEWEST:
-        return f", on {found.classes} classes, too few to say what other pictures would give"
+        return f", on {found.classes} classes, too few to say what other classes would give"
     least, most = 100 * found.low, 100 * found.high
     if least > 0:
-        return f"; on other pictures, too, likely {least:.0f} to {most:.0f} more than above"
-    return f": no clear difference; on other pictures it might be {-least:.0f} fewer to {most:.0f} more"
+        return f"; in other classes, too, likely {least:.0f} to {most:.0f} more than above"
+    return f": no clear difference; in other classes it might be {-least:.0f} fewer to {most:.0f} more"

@@ -109,7 +109,7 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
         st.markdown(page_frame.as_text(words))
     look = {column: st.column_config.NumberColumn(column, format="%.3f")}
     lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
-    st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals")
+    st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals over classes")
     _methods(found, chosen, split, column, base, key)
     for at in order[1:]:
         page_frame.say(found.helped(column, base, at))
@@ -131,7 +131,7 @@ def _methods(found: SameQueries, chosen: Sequence[Run], split: str, column: str,
             return
         head, body = compared.cells()
         lines = [dict(zip(head[1:], line[1:], strict=True)) for line in body]
-        st.dataframe(lines, hide_index=True, alt=f"{column} of each method over its trainings, with intervals")
+        st.dataframe(lines, hide_index=True, alt=f"{column} of each method, with intervals over classes and trainings")
         for sentence in compared.sentences[: len(lines) - 1]:  # the notes after them stand above already
             page_frame.say(sentence)
         with st.container(horizontal=True):
@@ -190,7 +190,7 @@ def _disagreements(found: SameQueries, column: str, order: list[int], shown: Run
 
 
 def _classes(found: SameQueries, column: str, base: int) -> None:
-    """The difference of one run to the base for each class, with its interval."""
+    """The difference of one run to the base for each class, with its interval over the queries of the class."""
     with page_frame.fold("Classes", link="classes"):
         others = [name for name in found.names if name != found.names[base]]
         name = page_frame.select("Classes of", others, key="same run", link="of")
@@ -206,7 +206,7 @@ def _classes(found: SameQueries, column: str, base: int) -> None:
             for label, one in by_class.items()
         ]
         look = {name: st.column_config.NumberColumn(name, format="%+.3f") for name in ("difference", "low", "high")}
-        alt = f"Difference in {column} of {name} to {found.names[base]} by class, with 95 % intervals (Student's t)"
+        alt = f"Difference in {column} of {name} to {found.names[base]} by class, with 95 % intervals over its queries"
         st.dataframe(lines, hide_index=True, column_config=look, alt=alt)
 
 

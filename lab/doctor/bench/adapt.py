@@ -28,5 +28,5 @@ def measure(rows: int = 10_000, width: int = 512, classes: int = 1_000) -> Itera
         made = adapt(source, runs=root, training={"device": "cpu"})
         yield BenchRow("adapt", "linear head, whole", setting, time.perf_counter() - begin, "s", "goal at 10,000: 15 s")
     found = made.comparison
-    against = f"95 % interval {found.difference.low:+.3f} to {found.difference.high:+.3f}"
+    against = f"95 % interval over classes {found.difference.low:+.3f} to {found.difference.high:+.3f}"
     yield BenchRow("adapt", f"{found.column}, difference", setting, found.difference.mean, "share", against)

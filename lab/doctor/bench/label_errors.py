@@ -29,7 +29,7 @@ def measure(
     rates: tuple[float, ...] = (0.0, 0.01, 0.05, 0.1),
     seeds: int = 5,
 ) -> Iterator[BenchRow]:
-    """Mean average precision, its paired differences with 95 % intervals, and how many of the first ten are errors."""
+    """Mean average precision, paired differences with 95 % intervals over seeds, and errors among the first ten."""
     from lab.runs.whole_set import of_images
 
     for name in sets:
@@ -52,7 +52,7 @@ def _rows(setting: str, trials: np.ndarray, rate: float) -> Iterator[BenchRow]:
         for words, other in (("cleanlab", cleanlab), ("vote of 5", vote)):
             yield BenchRow("label_errors", f"mAP of {words}", setting, other.mean(), "share")
             gain = Estimate.of(ours - other)
-            against = words if gain.half is None else f"{words}; 95 % interval ± {gain.half:.3f}"
+            against = words if gain.half is None else f"{words}; 95 % interval over seeds ± {gain.half:.3f}"
             yield BenchRow("label_errors", "mAP, difference", setting, (ours - other).mean(), "share", against)
         yield BenchRow("label_errors", "errors planted in the first 10", setting, found.mean(), "images")
     yield BenchRow("label_errors", "errors expected in the first 10", setting, expected.mean(), "images")

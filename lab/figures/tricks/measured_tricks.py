@@ -22,7 +22,7 @@ _STYLES = {1: (style.RIGHT, style.BLUE, ""), -1: (style.WRONG, style.VERMILLION,
 
 
 class MeasuredTricks(Figure):
-    """A waterfall of measured scores; whiskers are the 95 % intervals of the gains, taken seed by seed.
+    """A waterfall of measured scores; whiskers are the 95 % intervals of the gains over seeds (Student's t).
 
     Shows the outcome of `lab papers protocol tricks`; without a file that of Emoji-7, which comes with the project.
     """
@@ -30,7 +30,7 @@ class MeasuredTricks(Figure):
     title = "Measured gain of each trick"
     source = "DML deck, slides on tricks to improve performance"
     tier = "static"
-    question = "Which tricks add up, which take away from one another, and which gains are no larger than chance?"
+    question = "Which tricks add up, which take away from one another, and which gains does another seed undo?"
 
     file: str = knob(
         "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.", default="", path=True
@@ -84,13 +84,14 @@ class MeasuredTricks(Figure):
             start = 100 * numbers["scores"][:-1]
         else:
             start = np.full(len(gains), base)
-        verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)  # within the interval, or none: cannot be told
+        # No sign where the interval over seeds holds zero, or where one seed gives no interval.
+        verdict = np.where(np.abs(gains) > halves, np.sign(gains), 0)
         if chained:
             whole = f"all together <b>{gains.sum():+.1f} points</b>"
         else:
             whole = "each over the same baseline"
         figure = self.canvas(
-            f"{numbers['seeds']} seeds; whiskers: 95 % intervals of gains, grey ({UNSURE}) if they reach zero; {whole}",
+            f"{numbers['seeds']} seeds; whiskers: 95 % over seeds, grey ({UNSURE}) if they reach zero; {whole}",
             x="tricks, added from left to right" if chained else "trick, each by itself",
             y=f"{self.knobs.metric} (%)",
             height=520,

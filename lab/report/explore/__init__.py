@@ -6,7 +6,7 @@ lab.report.explore.save(runs, "out")        # a folder for a static server: pyth
 
 import base64
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,12 @@ HERE = Path(__file__).parent
 MOST = 30 * MB
 """Bytes of one file, about: browsers open more, but slowly."""
 
-SIDES, FEW = (64, 96), 2_000
+SMALL = 64
+LARGE = 96
 """Pixels of a picture's longer side, of many images and of few."""
+
+FEW = 2_000
+"""Images of which the large pictures are shown."""
 
 PICTURE = 1_500
 """Bytes of a picture, about."""
@@ -75,8 +79,10 @@ def render(
             by more than labels.
     """
     about, parts = _gathered(runs, table, images, MOST)
-    coded = {name: base64.b64encode(content).decode() for name, content in parts.items()}
-    held = [f'<script type="text/plain" id="{name}">{text}</script>' for name, text in coded.items()]
+    held = []
+    for name, content in parts.items():
+        text = base64.b64encode(content).decode()
+        held.append(f'<script type="text/plain" id="{name}">{text}</script>')
     return _filled(about, "\n".join(held))
 
 
@@ -86,16 +92,24 @@ def _filled(about: dict[str, Any], held: str) -> str:
     style = page.STYLE + (HERE / "explore.css").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; script-src {web_page.as_source(script)}; style-src {web_page.as_source(style)}; "
-        f"worker-src blob:; base-uri 'none'; form-action 'none'; "
-        + ("img-src blob:; connect-src 'none'" if held else "img-src 'self'; connect-src 'self'")
+        "worker-src blob:; base-uri 'none'; form-action 'none'; "
     )
-    facts = "".join(
-        f"<details><summary><h2>{escape(title)}</h2></summary>{inside}</details>\n"
-        for title, inside in about.pop("facts").items()
-    )
-    blanks = {name: escape(about.pop(name.lower())) for name in ("TITLE", "WORDS", "PRECISION")}
-    blanks |= {"POLICY": policy, "STYLE": style, "FACTS": facts, "HELD": held, "CODE": script}
-    blanks |= {"DATA": web_page.as_data(about), "WORKER": (HERE / "search.js").read_text(encoding="utf-8")}
+    policy += "img-src blob:; connect-src 'none'" if held else "img-src 'self'; connect-src 'self'"
+    facts = ""
+    for title, inside in about.pop("facts").items():
+        facts += f"<details><summary><h2>{escape(title)}</h2></summary>{inside}</details>\n"
+    blanks = {
+        "TITLE": escape(about.pop("title")),
+        "WORDS": escape(about.pop("words")),
+        "PRECISION": escape(about.pop("precision")),
+        "POLICY": policy,
+        "STYLE": style,
+        "FACTS": facts,
+        "HELD": held,
+        "CODE": script,
+        "DATA": web_page.as_data(about),  # what is left
+        "WORKER": (HERE / "search.js").read_text(encoding="utf-8"),
+    }
     return web_page.filled(HERE / "explore.html", blanks)
 
 
@@ -111,38 +125,54 @@ def _gathered(
         raise ValueError(
             f"These runs have no {table.split} image in common, as those of different data sets; write a page for each."
         )
-    estimate = 4 / 3 * max(map(len, wholes)) * (PICTURE + sum(one.vectors.shape[1] for one in wholes))
+    largest = max(len(whole) for whole in wholes)
+    estimate = (
+        4 / 3 * largest * (PICTURE + sum(whole.vectors.shape[1] for whole in wholes))
+    )  # base64 takes a third more
     if estimate > most:
         raise ValueError(
-            f"One file with {max(map(len, wholes)):,} images would take about {size(estimate)}, more than the "
-            f"{size(most)} allowed; a folder may be larger: lab runs report RUN --explore FOLDER."
+            f"One file with {largest:,} images would take about {size(estimate)}, more than the {size(most)} allowed; "
+            "a folder may be larger: lab runs report RUN --explore FOLDER."
         )
-    images, lacking = list[ImageSet](), ""
+
+    images: list[ImageSet] = []
+    lacking = ""
     try:
         images = [images_of(run) for run in runs]
     except (OSError, ValueError) as error:
         lacking = page.without_folders(f"The pictures cannot be shown: {explain(error)}", runs)
     if any(table.split in one.relevance for one in images):
         raise ValueError(f"The {table.split} split has judgements of its own, and this page knows labels only.")
-    columns = [run.per_query(table.split) for run in runs]
-    column = next((name for name in (*page.PREFERRED, *columns[0]) if all(name in one for one in columns)), None)
-    if column is None:
-        raise ValueError("These runs have no score of single queries in common.")
-    arrays, told, precision = zip(*(numbers_of(run, table.split, column) for run in runs), strict=True)
+    column = _common_column([run.per_query(table.split) for run in runs])
+
+    # Which run an image is taken from, and its class. The first run that has it is written last.
     kinds, labels = _classes(tables)
-    owner, kind_of = np.empty(len(united), np.int64), np.empty(len(united), np.int64)
-    for at in reversed(range(len(runs))):  # the first run that has an image is written last
-        owner[places[at]], kind_of[places[at]] = at, labels[at]
+    owner = np.empty(len(united), np.int64)
+    kind_of = np.empty(len(united), np.int64)
+    for at in reversed(range(len(runs))):
+        owner[places[at]] = at
+        kind_of[places[at]] = labels[at]
     order = np.lexsort((united.items, owner, kind_of))  # a class stands on few sheets
-    for place, of_run, mine in zip(places, labels, arrays, strict=True):
-        mine["images"] = np.argsort(order)[place].astype(np.int32)
-        mine["labels"] = of_run.astype(np.int32)
+    new_place = np.argsort(order)
+
+    numbers = {}
+    told = []
+    precision = ["This page compares all images exactly, by vectors in 8 bits."]
+    for at, run in enumerate(runs):
+        arrays, of_run, its_precision = numbers_of(run, table.split, column)
+        arrays["images"] = new_place[places[at]].astype(np.int32)
+        arrays["labels"] = labels[at].astype(np.int32)
+        for name, values in arrays.items():
+            numbers[f"{at}.{name}"] = values
+        told.append(of_run)
+        precision.append(its_precision)
+
     joined = f" {identity.join(tables).sentence}" if len(runs) > 1 else ""
     data = "" if runs[0].config.data.name == OUTSIDE else f" of {runs[0].config.data.name}"
     about = {
         "title": ", ".join(run.name for run in runs),
         "words": f"{counted(len(united), 'image')} of the {table.split} split{data}.{joined} {lacking}",
-        "precision": " ".join(["This page compares all images exactly, by vectors in 8 bits.", *precision]),
+        "precision": " ".join(precision),
         "column": column,
         "names": united.keys[order].tolist(),
         "kinds": kinds,
@@ -150,15 +180,21 @@ def _gathered(
         "runs": told,
         "facts": page.facts(runs, table, images_of, most=0),
     }
-    numbers = as_safetensors(
-        {f"{at}.{name}": values for at, mine in enumerate(arrays) for name, values in mine.items()}
-    )
-    parts = {"numbers.bin": gzip.compress(numbers, 6, mtime=0)}
+    parts = {"numbers.bin": gzip.compress(as_safetensors(numbers), 6, mtime=0)}
     if images:
         pictures = [(images[owner[place]], int(united.items[place])) for place in order.tolist()]
-        drawn = sheets(pictures, SIDES[len(pictures) <= FEW])
-        parts |= {f"{at}.webp": content for at, content in enumerate(drawn)}
+        side = LARGE if len(pictures) <= FEW else SMALL
+        for at, content in enumerate(sheets(pictures, side)):
+            parts[f"{at}.webp"] = content
     return about, parts
+
+
+def _common_column(columns: Sequence[Mapping[str, np.ndarray]]) -> str:
+    """Return the finest score of single queries that all runs have."""
+    for name in (*page.PREFERRED, *columns[0]):
+        if all(name in of_run for of_run in columns):
+            return name
+    raise ValueError("These runs have no score of single queries in common.")
 
 
 def _classes(tables: Sequence[Pictures]) -> tuple[list[str], list[np.ndarray]]:

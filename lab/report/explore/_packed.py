@@ -15,8 +15,11 @@ from lab.maps.of_run import sheet
 from lab.report import page
 from lab.runs.folder import Run
 
-TOP, SAMPLE = 10, 1_000
-"""Nearest images by which eight bits are compared with float32; and queries for which that is done, at most."""
+TOP = 10
+"""Nearest images by which eight bits are compared with float32."""
+
+SAMPLE = 1_000
+"""Queries for which that is done, at most."""
 
 GRID = 16
 """Pictures along a side of a sheet."""
@@ -34,51 +37,73 @@ def quantised(vectors: np.ndarray, similarity: str) -> tuple[np.ndarray, np.ndar
     """
     largest = np.abs(vectors).max(1, keepdims=True).clip(1e-30)
     codes = np.rint(vectors / largest * 127).astype(np.int8)
-    lengths = np.sqrt(np.einsum("nd,nd->n", codes, codes, dtype=np.int64))
-    return codes, (1 / lengths.clip(1) if similarity == "cosine" else largest[:, 0] / 127).astype(np.float32)
+    if similarity == "cosine":
+        lengths = np.sqrt(np.einsum("nd,nd->n", codes, codes, dtype=np.int64))
+        scales = 1 / lengths.clip(1)
+    else:
+        scales = largest[:, 0] / 127
+    return codes, scales.astype(np.float32)
 
 
 def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
     """Of all n images of a run's split: arrays [n ...] of what is known, what is told of the run, how eight bits do."""
-    query, gallery = run.embeddings(split), run.embeddings(split, "gallery")
-    whole, similarity = sheet(run, split).on_map, run.config_of(split).similarity
-    searched = np.isin(whole.items, (query if gallery is None else gallery).items)
-    place = {item: row for row, item in enumerate(whole.items.tolist())}
-    rows, there = np.array([place[item] for item in query.items.tolist()]), np.flatnonzero(searched)
-    rows_shown = whole.vectors
+    query = run.embeddings(split)
+    gallery = run.embeddings(split, "gallery") or query
+    whole = sheet(run, split).on_map
+    similarity = run.config_of(split).similarity
+    row_of = {item: row for row, item in enumerate(whole.items.tolist())}
+    rows = np.array([row_of[item] for item in query.items.tolist()])  # of the queries
+    searched = np.isin(whole.items, gallery.items)
+    gallery_rows = np.flatnonzero(searched)
+
+    # Vectors in eight bits.
+    vectors = whole.vectors
     if similarity == "euclidean":  # distances do not depend on the origin, and eight bits hold little far from it
-        rows_shown = rows_shown - np.median(rows_shown.astype(np.float64), axis=0)
-    codes, scales = quantised(rows_shown, similarity)
-    found = page.nearest(query, whole.take(there), TOP, similarity)
-    some = np.sort(np.random.default_rng(0).permutation(len(rows))[:SAMPLE])
+        vectors = vectors - np.median(vectors.astype(np.float64), axis=0)
+    codes, scales = quantised(vectors, similarity)
+
+    # How many of the nearest images of a sample of queries are the same by float32 and by eight bits.
+    sample = np.sort(np.random.default_rng(0).permutation(len(rows))[:SAMPLE])
+    exact = page.nearest(query, whole.take(gallery_rows), TOP, similarity)[sample]
     coarse = EmbeddingSet(codes * scales[:, None], whole.labels, whole.items)
-    again = page.nearest(coarse.take(rows[some]), coarse.take(there), TOP, similarity)
-    same = [np.isin(one[one >= 0], other).mean() for one, other in zip(found[some], again, strict=True)]
+    rough = page.nearest(coarse.take(rows[sample]), coarse.take(gallery_rows), TOP, similarity)
+    same_first = 100 * (exact[:, 0] == rough[:, 0]).mean()
+    shares = [np.isin(one[one >= 0], other).mean() for one, other in zip(exact, rough, strict=True)]
+    same_of_all = 100 * np.mean(shares)
+
+    # The score of each query, and the nearest image that has a class: one without makes no query right or wrong.
+    score = np.full(len(whole), np.nan, np.float32)
+    score[rows] = run.per_query(split)[column]
+    nearest = np.full(len(whole), -1, np.int32)
+    with_class = gallery_rows[whole.labelled[gallery_rows]]
+    if len(with_class):
+        first = page.nearest(query, whole.take(with_class), 1, similarity)[:, 0]
+        nearest[rows] = np.where(first < 0, -1, with_class[first])
+
     umap = kept.Chart(run, split, "umap").read()
     drawn = umap or kept.pca_map(run, split)
     flat = drawn.flat[-1] - drawn.flat[-1].min(0)
-    score, nearest = np.full(len(whole), np.nan, np.float32), np.full(len(whole), -1, np.int32)
-    score[rows] = run.per_query(split)[column]
-    classed = there[whole.labelled[there]]  # an image without a class makes no query right or wrong
-    if len(classed):
-        first = page.nearest(query, whole.take(classed), 1, similarity)[:, 0]
-        nearest[rows] = np.where(first < 0, -1, classed[first])
     arrays = {
-        "vectors": codes, "scales": scales, "asked": np.isin(whole.items, query.items).astype(np.uint8),
-        "searched": searched.astype(np.uint8), "score": score, "nearest": nearest,
+        "vectors": codes,
+        "scales": scales,
+        "asked": np.isin(whole.items, query.items).astype(np.uint8),
+        "searched": searched.astype(np.uint8),
+        "score": score,
+        "nearest": nearest,
         "places": (flat / (flat.max() or 1) * 65_535).astype(np.uint16),
-    }  # fmt: skip
-    first, both = 100 * (found[some, 0] == again[:, 0]).mean(), 100 * np.mean(same)
-    kept_near, luck = (100 * drawn.quality[name][-1] for name in ("agreement", "chance"))
+    }
+    method = "umap" if umap else "pca"
+    agreement = 100 * drawn.quality["agreement"][-1]
+    of_a_random_map = 100 * drawn.quality["chance"][-1]
     told = {
         "name": run.name,
         "similarity": similarity,
-        "map": f"A map ({'umap' if umap else 'pca'}) is for an overview: {kept_near:.0f} % of the neighbours on it are "
-        f"true ones, by chance {luck:.1f} %.",
+        "map": f"A map ({method}) is for an overview: {agreement:.0f} % of the neighbours on it are true ones, by "
+        f"chance {of_a_random_map:.1f} %.",
     }
     precision = (
-        f"{run.name}: for {first:.1f} % of {counted(len(some), 'query', 'queries')} the nearest image is that of "
-        f"float32, and {both:.1f} % of the nearest {TOP} are."
+        f"{run.name}: for {same_first:.1f} % of {counted(len(sample), 'query', 'queries')} the nearest image is that "
+        f"of float32, and {same_of_all:.1f} % of the nearest {TOP} are."
     )
     return arrays, told, precision
 
@@ -94,8 +119,9 @@ def sheets(pictures: Sequence[tuple[ImageSet, int]], side: int) -> Iterator[byte
                 picture.thumbnail((side, side), Image.Resampling.LANCZOS)
             except (OSError, ValueError):
                 picture = Image.new("RGB", (side, side), "grey")
-            x, y = at % GRID * side, at // GRID * side
-            drawn.paste(picture, (x + (side - picture.width) // 2, y + (side - picture.height) // 2))
+            left = at % GRID * side + (side - picture.width) // 2  # in the middle of its cell
+            top = at // GRID * side + (side - picture.height) // 2
+            drawn.paste(picture, (left, top))
         written = io.BytesIO()
         drawn.save(written, "WEBP", quality=75)
         yield written.getvalue()

@@ -20,7 +20,6 @@ from lab.core.files import check_allowed, write_text
 from lab.core.formats import MB, counted, size
 from lab.data import ImageSet
 from lab.inference.over_classes import mean_over_classes
-from lab.report._facts import ReportLine
 from lab.report._lines import Report, report
 from lab.report._write import caption_of, cells_of
 from lab.report.methods import of_same_queries, places_by_setting
@@ -35,8 +34,11 @@ __all__ = ["PREFERRED", "STYLE", "facts", "nearest", "render", "save", "without_
 MOST = 5 * MB
 """Bytes of a page; more does not go through every mail server."""
 
-SHOWN, DISAGREEING = 6, 3
-"""Runs of which queries are shown, and queries that are shown where runs disagree."""
+SHOWN = 6
+"""Runs of which queries are shown."""
+
+DISAGREEING = 3
+"""Queries that are shown where runs disagree."""
 
 STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
@@ -54,19 +56,18 @@ def render(
         ValueError: there is no run, one has no scores, or the page would be larger than `MOST`.
     """
     table = report(runs) if table is None else table
-    names, losses, data = (
-        ", ".join(dict.fromkeys(found))
-        for found in zip(*((run.name, run.config.loss.name, run.config.data.name) for run in runs), strict=True)
-    )
+    names = _listed(run.name for run in runs)
+    losses = _listed(run.config.loss.name for run in runs)
+    data = _listed(run.config.data.name for run in runs)
     what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
-    *before, settings, versions = (_section(*fact) for fact in facts(runs, table, images, DISAGREEING).items())
+    sections = [_section(title, inside) for title, inside in facts(runs, table, images, DISAGREEING).items()]
+    queries = [_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]]
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
-        *before,
-        *(_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]),
-        settings,
-        versions,
+        *sections[:-2],
+        *queries,
+        *sections[-2:],  # settings and versions
     ]
     if len(runs) > SHOWN:
         parts.insert(3, f"<p>Queries of the first {SHOWN} runs are shown.</p>")
@@ -78,6 +79,11 @@ def render(
             f"The page would take {size(len(page.encode()))}, more than the {size(MOST)} allowed; name fewer runs."
         )
     return page
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Each name once."""
+    return ", ".join(dict.fromkeys(names))
 
 
 def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> Path:
@@ -109,30 +115,36 @@ def facts(runs: Sequence[Run], table: Report, images: Callable[[Run], ImageSet],
 
 def without_folders(html: str, runs: Sequence[Run]) -> str:
     """Names of files in the place of their paths: a page to mail names no folder of this machine."""
-    for path in sorted({str(path) for run in runs for _, path in run.config.paths()}, key=len, reverse=True):
+    paths = {str(path) for run in runs for _, path in run.config.paths()}
+    for path in sorted(paths, key=len, reverse=True):  # a folder after what lies in it
         html = html.replace(escape(path), escape(PurePath(path).name))
     return html
 
 
 def _section(title: str, inside: str) -> str:
+    """A heading, and what stands below it."""
     return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>"
 
 
 def _by_runs(table: Report) -> Report:
     """The table with own lines named by their runs, their loss behind it."""
 
-    def name(line: ReportLine) -> str:
-        return f"{', '.join(line.runs)} · {line.name.partition(' (')[0]}" if line.runs else line.name
-
-    return replace(table, lines=tuple(replace(line, name=name(line)) for line in table.lines))
+    lines = []
+    for line in table.lines:
+        if line.runs:
+            loss = line.name.partition(" (")[0]
+            line = replace(line, name=f"{', '.join(line.runs)} · {loss}")
+        lines.append(line)
+    return replace(table, lines=tuple(lines))
 
 
 def _scores(table: Report) -> str:
     """The table, how to read it, and what does not compare."""
-    parts = [_table(caption_of(table), *cells_of(table)), *(f"<p>{escape(note)}</p>" for note in table.notes)]
+    parts = [_table(caption_of(table), *cells_of(table))]
+    parts += [f"<p>{escape(note)}</p>" for note in table.notes]
     if table.warnings:
-        listed = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.warnings)
-        parts.append(f"<p>Not directly comparable:</p><ul>{listed}</ul>")
+        listed = [f"<li>{escape(sentence)}</li>" for sentence in table.warnings]
+        parts.append(f"<p>Not directly comparable:</p><ul>{''.join(listed)}</ul>")
     return "\n".join(parts)
 
 
@@ -140,9 +152,11 @@ def _over_classes(runs: Sequence[Run], report: Report) -> str:
     """A table: one line a run. Columns that are no mean over queries have no interval."""
     rows = []
     for run in runs:
-        per_query, labels = run.per_query(report.split), run.embeddings(report.split).labels
+        per_query = run.per_query(report.split)
+        labels = run.embeddings(report.split).labels
         values = (run.scores(report.split) or {})["values"]
-        rows.append([run.name, *(_cell(values.get(c), per_query.get(c), labels) for c in report.columns)])
+        cells = [_cell(values.get(column), per_query.get(column), labels) for column in report.columns]
+        rows.append([run.name, *cells])
     caption = (
         f"Each run by itself, in percent: ± half of the {100 * LEVEL:g} % interval over the classes of the "
         "queries, for queries of one class are not independent. It says how far other classes would move "
@@ -152,6 +166,7 @@ def _over_classes(runs: Sequence[Run], report: Report) -> str:
 
 
 def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) -> str | None:
+    """A score in percent, with half of its interval where it is the mean of what was measured of each query."""
     if value is None:
         return None
     estimate = None if measured is None else mean_over_classes(measured, labels)
@@ -163,29 +178,40 @@ def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) 
 def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet], most: int) -> str:
     """Every run against the first one, with so many queries; a sentence where they cannot be compared so."""
     try:
-        found, images = same_queries(runs, split), images_of(runs[-1])
+        found = same_queries(runs, split)
+        images = images_of(runs[-1])
     except (OSError, ValueError) as error:
         return f"<p>{escape(explain(error))}</p>"
     column = next(name for name in (*_queries.PREFERRED, *found.values) if name in found.values)
     means = np.nanmean(found.values[column], axis=1)
     rows = [[found.names[0], f"{means[0]:.3f}", None]]
-    rows += [
-        [name, f"{means[at]:.3f}", str(found.difference(column, 0, at))] for at, name in enumerate(found.names) if at
+    for at in range(1, len(runs)):
+        rows.append([found.names[at], f"{means[at]:.3f}", str(found.difference(column, 0, at))])
+    parts = [
+        _table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows),
+        f"<p>{escape(found.note)}</p>",
+        _methods(found, places_by_setting(runs, split), column),
     ]
-    parts = [_table(f"{column} on {found.words}.", ["run", column, f"against {found.names[0]}"], rows)]
-    parts.append(f"<p>{escape(found.note)}</p>")
-    parts.append(_methods(found, places_by_setting(runs, split), column))
-    parts += [f"<p>{escape(found.helped(column, 0, at))}</p>" for at in range(1, len(runs))]
+    for at in range(1, len(runs)):
+        parts.append(f"<p>{escape(found.helped(column, 0, at))}</p>")
     for place in found.disagreement(column)[:most]:
         parts.append(f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>")
         scores = found.values[column][:, place]
-        for at in dict.fromkeys((int(scores.argmax()), int(scores.argmin()))):
-            run, items = runs[at], runs[at].embeddings(split).items
-            row, shown = np.flatnonzero(items == found.numbers[at, place]), np.zeros(len(items))
-            shown[row] = scores[at]
-            drawn = "".join(_queries.drawn(run, split, images_of(run), row, shown))
-            parts.append(f"<p>{escape(run.name)}</p>{drawn}")
+        best = int(scores.argmax())
+        worst = int(scores.argmin())
+        for at in dict.fromkeys((best, worst)):
+            parts.append(f"<p>{escape(runs[at].name)}</p>")
+            parts.append(_of_query(runs[at], split, images_of(runs[at]), found.numbers[at, place], scores[at]))
     return "".join(parts)
+
+
+def _of_query(run: Run, split: str, images: ImageSet, item: int, score: float) -> str:
+    """The row of pictures of one query, by the number of its image."""
+    items = run.embeddings(split).items
+    row = np.flatnonzero(items == item)
+    values = np.zeros(len(items))
+    values[row] = score
+    return "".join(_queries.drawn(run, split, images, row, values))
 
 
 def _methods(found: SameQueries, places: dict[str, list[int]], column: str) -> str:
@@ -205,24 +231,29 @@ def _verdict(runs: Sequence[Run]) -> str:
     parts = []
     for run in runs:
         history = lab.verdict.History.of_run(run)
-        lines = [
-            f"<li><b>{escape(one.name)}{' (note)' if one.note else ''}.</b> {escape(one.sentence)} "
-            f"{escape(one.advice)} <code>{escape(one.knob)}</code></li>"
-            for one in lab.verdict.findings(history)
-        ]
-        parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines) or f'<li>{history.nothing_found}</li>'}</ul>")
+        lines = []
+        for one in lab.verdict.findings(history):
+            name = f"{one.name} (note)" if one.note else one.name
+            words = f"{escape(one.sentence)} {escape(one.advice)} <code>{escape(one.knob)}</code>"
+            lines.append(f"<li><b>{escape(name)}.</b> {words}</li>")
+        if not lines:
+            lines = [f"<li>{history.nothing_found}</li>"]
+        parts.append(f"<h3>{escape(run.name)}</h3><ul>{''.join(lines)}</ul>")
     return "\n".join(parts)
 
 
 def _settings(runs: Sequence[Run]) -> str:
     """What differs between the runs, and every setting of each, folded."""
     parts = []
-    differing = [difference(runs[0].config, run.config) for run in runs[1:]]
-    bases = {knob: pair[0] for one in reversed(differing) for knob, pair in one.items()}
-    if bases:
+    differing = [difference(runs[0].config, run.config) for run in runs[1:]]  # knob to the values of both
+    knobs = dict.fromkeys(knob for pairs in differing for knob in pairs)
+    rows = []
+    for knob in knobs:
+        base = next(pairs[knob][0] for pairs in differing if knob in pairs)
+        others = [pairs[knob][1] if knob in pairs else base for pairs in differing]
+        rows.append([knob, base, *others])
+    if rows:
         head = ["setting", *(run.name for run in runs)]
-        order = dict.fromkeys(knob for one in differing for knob in one)
-        rows = [[knob, bases[knob], *(one.get(knob, (0, bases[knob]))[1] for one in differing)] for knob in order]
         parts.append(_table("Settings in which the runs differ.", head, rows))
     for run in runs:
         text = escape(yaml_reader.dump(run.config_dict, allow_unicode=True))
@@ -231,9 +262,12 @@ def _settings(runs: Sequence[Run]) -> str:
 
 
 def _versions(runs: Sequence[Run]) -> str:
-    versions = {run.name: {**run.meta.get("versions", {}), "device": run.meta.get("device_name")} for run in runs}
-    names = dict.fromkeys(name for one in versions.values() for name in one)
-    rows = [[name, *(one.get(name) for one in versions.values())] for name in names]
+    """What each run was trained with, one column a run."""
+    versions = {}
+    for run in runs:
+        versions[run.name] = {**run.meta.get("versions", {}), "device": run.meta.get("device_name")}
+    names = dict.fromkeys(name for of_run in versions.values() for name in of_run)
+    rows = [[name, *(of_run.get(name) for of_run in versions.values())] for name in names]
     return _table("What each run was trained with.", ["library", *versions], rows)
 
 
@@ -247,9 +281,11 @@ def _table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> 
 
 def _row(cells: Sequence[Any], others: str) -> str:
     """The first cell is a heading, the others are headings (th) or not (td)."""
-    heading = f'th scope="{"col" if others == "th" else "row"}"'
+    scope = "col" if others == "th" else "row"
+    heading = f'th scope="{scope}"'
     made = []
     for place, cell in enumerate(cells):
         tag = heading if place == 0 or others == "th" else others
-        made.append(f"<{tag}>{escape('-' if cell is None else str(cell))}</{tag[:2]}>")
+        text = "-" if cell is None else escape(str(cell))
+        made.append(f"<{tag}>{text}</{tag[:2]}>")
     return f"<tr>{''.join(made)}</tr>"

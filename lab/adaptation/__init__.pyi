@@ -7,6 +7,7 @@ from ._comparison import compare as compare
 from ._comparison import compare_on as compare_on
 from ._comparison import verdict as verdict
 from ._plan import BASELINE as BASELINE
+from ._plan import LAYER as LAYER
 from ._plan import Plan as Plan
 from ._plan import plan_head as plan_head
 from ._plan import seconds as seconds

@@ -59,8 +59,7 @@ def adapt_steps(
         encoder_and_loss(plan.baseline, num_classes=2)  # what cannot be built is refused before there is a run of it
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
-    kind = plan.head.encoder.knobs.head if plan.head.training.knobs.steps else "whitening"
-    run = create(plan.head, root, name or free_name(root, f"{stem}-{kind}"))
+    run = create(plan.head, root, name or free_name(root, f"{stem}-{_kind(plan)}"))
     yield from execute(run, stop)
     if FINISHED not in (run.state, baseline.state) or run.state != baseline.state:
         return None
@@ -68,6 +67,19 @@ def adapt_steps(
     for data in dict.fromkeys(also):
         found.append((yield from compare_on(baseline, run, data)))
     return Adaptation(run, baseline, compare(baseline, run), tuple(found))
+
+
+def _kind(plan: Plan) -> str:
+    """What the run is called after its source: its layer, its whitening, its head."""
+    knobs = plan.head.encoder.knobs
+    parts = []
+    if knobs.layer is not None:
+        parts.append(f"layer{knobs.layer}")
+    if knobs.whiten is not None:
+        parts.append(f"whitened{knobs.whiten}")
+    if knobs.dim is not None:
+        parts.append(knobs.head)
+    return "-".join(parts)
 
 
 def baseline_of(run: Run, runs: Iterable[Run]) -> Run | None:

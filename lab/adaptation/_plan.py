@@ -93,8 +93,8 @@ def plan_head(
         )
     if head == "none" and not chosen_layer:
         raise ValueError("The head none changes nothing on its own; choose a layer or a whitening for it, or a head.")
-    data, network, stem = _source(source, base_word, weights, runs, allow)
-    section, images = _shared_out(data)
+    data, network, stem = source_of_head(source, base_word, weights, runs, allow)
+    section, images = shared_out(data)
     labels = _training_labels(images, stem)
     counts = np.unique(labels, return_counts=True)[1]
     features, unit = network.pop("features", None), network.pop("normalise", True)
@@ -151,7 +151,7 @@ def _chosen(encoder: str | Mapping[str, Any] | None) -> tuple[str | None, dict[s
     return word, given
 
 
-def _source(
+def source_of_head(
     source: Run | Path | str,
     encoder: str | None,
     weights: str | None,
@@ -219,7 +219,7 @@ def _is_at_hand(word: str) -> bool:
     return kind_of(word) == NAME and not Adapted.download({"base": word})
 
 
-def _shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:
+def shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:
     """The section `data`, and the data set; where that does not say which images train, its classes are shared out by
     how many there are."""
     images = lab.data.create(**data)

@@ -3,9 +3,9 @@
 The network keeps its weights, and is measured as it came, too: what did the head gain, and what did it lose? SOURCE is
 a folder of class folders, a run (also one of vectors: `lab import` makes it) or a data set such as letters.
 Each image is embedded once; the features are kept beside the runs. `--also letters FOLDER` measures both
-networks on other data, too: what was lost elsewhere? `--encoder.layer 6 --encoder.whiten 128` trains the head on a layer
-of the network, whitened, instead of on its output; `lab layers SOURCE`
-says which. Sections are given as to `lab train`: `--loss.tau1 0.5`.
+networks on other data, too: what was lost elsewhere? `--encoder.layer 6 --encoder.whiten 128` trains the head on a
+layer of the network, whitened, instead of on its output; `lab layers SOURCE` says which layer. Sections are given as
+to `lab train`: `--loss.tau1 0.5`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def pca(vectors: np.ndarray, dim: int | None = None, shrinkage: float = 0.0) -> 
     Args:
         vectors: [n d]; labels are not used.
         shrinkage: from 0 to 1; the covariance C becomes (1 - shrinkage) C + shrinkage trace(C) / d I before it is
-            inverted, so that small variances, which few images cannot estimate, are not blown up (Ledoit and Wolf 2004).
+            inverted, so that small variances, which few images cannot estimate, do not grow (Ledoit and Wolf 2004).
 
     Raises:
         ValueError: a vector holds NaN or infinity, or they vary in fewer directions than are kept.

@@ -267,11 +267,13 @@ def seconds(plan: Plan) -> float:
     encoder, loss = encoder.to(device).train(), loss.to(device)
     labels = torch.arange(sampler.batch_size, device=device) // sampler.per_class
     rows = torch.randn(sampler.batch_size, encoder.width, device=device)
+    if encoder.whitening is not None:  # timed like a fitted one
+        encoder.whitening.fit(np.zeros(encoder.width), np.eye(encoder.width)[:, : encoder.knobs.whiten])
 
     def embed() -> None:
         side = testing_transform(config, encoder)(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
         with torch.no_grad():
-            float(encoder.backbone(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
+            float(encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
 
     def step() -> None:
         loss(encoder(rows), labels).backward()

@@ -12,7 +12,8 @@ import torch
 
 import lab
 from lab.__main__ import main
-from lab.adaptation import baseline_of, measure_layers
+from lab.adaptation import baseline_of, measure_layers, plan_head, seconds
+from lab.core.streams import result_of
 from lab.data.images import loading
 from lab.data.images.features import FOLDER
 from lab.encoders import OUTPUT
@@ -46,6 +47,20 @@ def test_a_head_on_a_layer_is_compared_with_the_network_as_it_came(made, picture
     other = lab.adapt(pictures, encoder=CHOICE, head="none", runs=root, training={"device": "cpu"})
     assert other.baseline.name == made.baseline.name and other.run.name == f"{pictures.name}-layer2-whitened8"
     assert other.run.status["steps"] == 0
+
+
+def test_other_data_are_measured_by_the_features_of_each_run(pictures, root, made):
+    both = lab.adaptation.compare_on(made.baseline, made.run, str(pictures))
+    elsewhere = result_of(both)
+    every = [lab.load(run).embed(pictures) for run in (made.baseline, made.run)]
+    classes = np.repeat(np.arange(16), 4)
+    found = [lab.evaluate(rows, classes).values[elsewhere.column] for rows in every]
+    np.testing.assert_allclose([elsewhere.before, elsewhere.after], found, atol=1e-6)
+
+
+def test_the_time_of_a_whitened_head_is_told(pictures, root):
+    plan = plan_head(pictures, encoder=CHOICE, runs=root, training={"device": "cpu"})
+    assert np.isfinite(seconds(plan)) and seconds(plan) > 0
 
 
 def test_both_runs_embed_each_image_once(pictures, tmp_path, monkeypatch):

@@ -101,10 +101,15 @@ class LayerScores:
                 f"Whether a layer helps cannot be told from {few}: the network as it comes has {published:.2f} of "
                 "first answers right."
             )
+        if self.chosen == (PUBLISHED, PUBLISHED):
+            return (
+                f"No layer helps here: the network as it comes has {published:.2f} of first answers right, and every "
+                "other layer has fewer, plain or whitened."
+            )
         if not self.helps:
             return (
-                f"No layer helps here: the network as it comes has {published:.2f} of first answers right, and the "
-                f"layers that were chosen change that by {gain}."
+                f"No layer can be told to help here: the network as it comes has {published:.2f} of first answers "
+                f"right, and the layers that were chosen change that by {gain}."
             )
         words = self.best.words
         sentence = (

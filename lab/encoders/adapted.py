@@ -126,6 +126,7 @@ class Adapted(Encoder):
         self.network = None
         if base is None and self.knobs.base is not None:
             base = _network(self.knobs)
+        backbone: nn.Module
         if base is None:
             backbone = nn.Identity()
             width = self.knobs.width

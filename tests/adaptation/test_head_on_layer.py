@@ -67,8 +67,8 @@ def test_both_runs_embed_each_image_once(pictures, tmp_path, monkeypatch):
     seen = []
     batches = loading.Loader.batches
 
-    def counted(self, items, *rest):
-        for batch in batches(self, items, *rest):
+    def counted(self, items, *rest, **options):
+        for batch in batches(self, items, *rest, **options):
             seen.extend(batch.items.tolist())
             yield batch
 

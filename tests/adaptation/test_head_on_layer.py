@@ -161,7 +161,8 @@ def test_the_command_measures_every_layer_once_and_the_figure_shows_it(pictures,
     assert [row["layer"] for row in found["rows"]] == ["output", "layer 1", "layer 2", "layer 3"]
     assert kept == {path: path.stat().st_mtime_ns for path in (root / FOLDER).glob("*.safetensors")}, "made once"
     drawn = lab.figures.create("which_layer", file=str(file)).figure()
-    assert list(drawn.data[0].y) == ["output", "layer 1", "layer 2", "layer 3"]
+    assert list(drawn.data[0].y) == ["layer 1", "layer 2", "layer 3", "output"]
+    assert drawn.data[0].text[3][0] == f"{found['rows'][0]['scores']['0']:.3f} as it comes"
     assert found["sentence"] in drawn.layout.title.subtitle.text.replace("<br>", " ")
 
 

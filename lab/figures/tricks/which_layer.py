@@ -9,8 +9,8 @@ from lab.figures._bundled import EXAMPLES
 
 
 class WhichLayer(Figure):
-    """A heat map of layers over whitenings. The network as it was published is its lowest row, plain: a frame marks it.
-    A star marks the best setting.
+    """A heat map of layers over whitenings. The output of the network, plain, is the network as it was published: a frame
+    and words mark it. A star marks the best setting.
 
     Shows the file of `lab layers SOURCE --output FILE`; without a file that of Emoji-7, which comes with the project.
     """
@@ -24,16 +24,17 @@ class WhichLayer(Figure):
 
     def numbers(self) -> Numbers:
         stored = read_layers(self.knobs.file or EXAMPLES / "layers_emoji7.json", "WhichLayer")
-        columns = sorted({int(column) for row in stored["rows"] for column in row["scores"]})
-        table = np.full((len(stored["rows"]), len(columns)), np.nan)
-        for number, row in enumerate(stored["rows"]):
+        rows = [*stored["rows"][1:], stored["rows"][0]]  # the output comes last, above all layers
+        columns = sorted({int(column) for row in rows for column in row["scores"]})
+        table = np.full((len(rows), len(columns)), np.nan)
+        for number, row in enumerate(rows):
             for column, share in row["scores"].items():
                 table[number, columns.index(int(column))] = np.nan if share is None else share
-        if np.isnan(table).all() or np.isnan(table[0, 0]):
+        if np.isnan(table).all() or np.isnan(table[-1, 0]):
             raise ValueError(f"WhichLayer: {self.knobs.file} has no score of the network as it came.")
         best = np.unravel_index(int(np.nanargmax(table)), table.shape)
         return {
-            "layers": [row["layer"] for row in stored["rows"]],
+            "layers": [row["layer"] for row in rows],
             "columns": ["plain" if column == 0 else f"{column:,} numbers" for column in columns],
             "table": table,
             "best": (int(best[0]), int(best[1])),
@@ -53,6 +54,7 @@ class WhichLayer(Figure):
         text = np.full(table.shape, "", object)
         for place in zip(*np.nonzero(~np.isnan(table)), strict=True):
             text[place] = f"{table[place]:.3f}"
+        text[-1, 0] += " as it comes"
         text[best_row, best_column] += " ★"
         figure.add_heatmap(
             x=columns,
@@ -66,9 +68,9 @@ class WhichLayer(Figure):
             colorbar={"title": {"text": "share of right<br>first answers"}, "tickformat": ".2f"},
             hovertemplate="%{y}, %{x}: %{z:.3f}<extra></extra>",
         )
-        figure.add_shape(
-            type="rect", x0=-0.5, x1=0.5, y0=-0.5, y1=0.5, line={"color": style.VERMILLION, "width": 3}
-        )  # the network as it came
+        top = len(layers) - 1
+        frame = {"color": style.VERMILLION, "width": 3}
+        figure.add_shape(type="rect", x0=-0.5, x1=0.5, y0=top - 0.5, y1=top + 0.5, line=frame)
         figure.update_xaxes(type="category", showgrid=False)
         return figure.update_yaxes(type="category", showgrid=False, automargin=True)
 
@@ -81,6 +83,6 @@ class WhichLayer(Figure):
         best_row, best_column = numbers["best"]
         return (
             f"Share of right first answers of {numbers['what']}, by layer and by numbers that a whitening keeps. "
-            f"{'; '.join(rows)}. The network as it came has {table[0, 0]:.3f}; the best is "
+            f"{'; '.join(rows)}. The network as it came has {table[-1, 0]:.3f}; the best is "
             f"{numbers['layers'][best_row]}, {columns[best_column]}, with {table[best_row, best_column]:.3f}."
         )

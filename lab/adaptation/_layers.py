@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from lab.adaptation._plan import NETWORK, shared_out, source_of_head
+from lab.core.formats import counted
 from lab.core.layers_file import LayersFile
-from lab.core.records import Record
+from lab.core.records import Note, Record
 from lab.core.streams import result_of
 from lab.data import ImageSet
 from lab.encoders import OUTPUT, Layer, layers_in
@@ -94,6 +95,10 @@ def layers_steps(
             yield layer, found.vectors[np.isin(found.items, wanted)]
 
     first = kept_rows(files[OUTPUT], images)
+    if lost := len(images) - len(first):
+        yield Note(
+            f"{counted(lost, 'image')} of {len(images):,} cannot be read and {'is' if lost == 1 else 'are'} left out."
+        )
     labels = images.labels[first.items[np.isin(first.items, wanted)]]
     word = str(network["base"])
     name = f"the network of {stem}" if word.startswith("{") else word

@@ -9,8 +9,8 @@ from lab.figures._bundled import EXAMPLES
 
 
 class WhichLayer(Figure):
-    """A heat map of layers over whitenings. The output of the network, plain, is the network as it was published: a frame
-    and words mark it. A star marks the best setting.
+    """A heat map of layers over whitenings. The plain output is the network as it was published: a frame and words mark
+    it. A star marks the best setting.
 
     Shows the file of `lab layers SOURCE --output FILE`; without a file that of Emoji-7, which comes with the project.
     """

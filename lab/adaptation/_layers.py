@@ -96,9 +96,7 @@ def layers_steps(
 
     first = kept_rows(files[OUTPUT], images)
     if lost := len(images) - len(first):
-        yield Note(
-            f"{counted(lost, 'image')} of {len(images):,} cannot be read and {'is' if lost == 1 else 'are'} left out."
-        )
+        yield Note(f"Left out: {counted(lost, 'image')} of {len(images):,} that cannot be read.")
     labels = images.labels[first.items[np.isin(first.items, wanted)]]
     word = str(network["base"])
     name = f"the network of {stem}" if word.startswith("{") else word

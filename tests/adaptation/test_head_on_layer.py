@@ -9,10 +9,11 @@ import faiss
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lab
 from lab.__main__ import main
-from lab.adaptation import baseline_of, measure_layers, plan_head, seconds
+from lab.adaptation import baseline_of, layers_steps, measure_layers, plan_head, seconds
 from lab.core.streams import result_of
 from lab.data.images import loading
 from lab.data.images.features import FOLDER
@@ -164,6 +165,21 @@ def test_the_command_measures_every_layer_once_and_the_figure_shows_it(pictures,
     assert list(drawn.data[0].y) == ["layer 1", "layer 2", "layer 3", "output"]
     assert drawn.data[0].text[3][0] == f"{found['rows'][0]['scores']['0']:.3f} as it comes"
     assert found["sentence"] in drawn.layout.title.subtitle.text.replace("<br>", " ")
+
+
+def test_a_picture_that_cannot_be_read_is_left_out_and_told(tmp_path):
+    random = np.random.default_rng(0)
+    for number in range(24):
+        folder = tmp_path / "photos" / f"class {number // 3}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(random.integers(0, 255, (20, 20, 3), np.uint8)).save(folder / f"{number}.png")
+    content = (folder / "23.png").read_bytes()
+    (folder / "23.png").write_bytes(content[: len(content) // 2])
+    told = []
+    steps = layers_steps(tmp_path / "photos", encoder="small_cnn", runs=tmp_path, device="cpu")
+    found = result_of(steps, told.append)
+    assert len(found.scores.labels) == 23
+    assert "Left out: 1 image of 24 that cannot be read." in [one.sentence for one in told if one.kind == "note"]
 
 
 def test_parts_of_the_images_give_the_same_scores(pictures, tmp_path, monkeypatch):

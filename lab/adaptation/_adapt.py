@@ -73,10 +73,13 @@ def adapt_steps(
 
 
 def _embedded_once(plan: Plan, root: Path) -> Generator[Record, None, None]:
-    """Make the features of both runs in one pass, where the head is put on a layer: the baseline needs the output."""
-    if plan.head.encoder.knobs.layer is None:
-        return
+    """Make the features of both runs in one pass, where the head is put on a layer: the baseline needs the output.
+
+    A layer or a whitening that the network does not have is refused here, before there is a run.
+    """
     encoder = cast(Adapted, encoder_and_loss(plan.head, num_classes=2)[0])
+    if encoder.layer_used == OUTPUT:
+        return
     yield from keep_layers(encoder, plan.head, plan.images, root, (OUTPUT, encoder.layer_used))
 
 

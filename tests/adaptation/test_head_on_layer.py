@@ -105,6 +105,11 @@ def test_a_loaded_run_embeds_as_it_was_measured(made, picture):
     np.testing.assert_allclose(embedded[0], made.run.embeddings("test").vectors[0], atol=1e-5)
 
 
+def test_a_run_of_another_account_is_opened_after_its_layer_was_checked(made, picture, monkeypatch):
+    monkeypatch.setattr("lab.runs.building.trained.ownership.is_own", lambda *_: False)
+    np.testing.assert_allclose(lab.load(made.run.path).embed(picture), lab.load(made.run).embed(picture), atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["onnx", "torch"])
 def test_a_program_makes_the_same_embeddings(kind, made, picture, tmp_path):
     if kind == "onnx":
@@ -205,6 +210,12 @@ def test_what_has_no_layers_is_refused_in_a_sentence(pictures, root, tmp_path, c
         assert sentence in told and "Traceback" not in told
     with pytest.raises(ValueError, match="encoder takes base, layer, token, whiten, shrinkage; got depth"):
         lab.adapt(pictures, encoder={"base": "small_cnn", "depth": 2}, runs=root)
+    before = {run.name for run in lab.runs.list(root)}
+    with pytest.raises(ValueError, match="whiten keeps at most the 8 numbers of a feature, got 9"):
+        lab.adapt("brought", encoder={"whiten": 9}, runs=root)
+    with pytest.raises(ValueError, match="layer must be from 1 to 3, the layers of this network; got 4"):
+        lab.adapt(pictures, encoder={"base": "small_cnn", "layer": 4}, runs=root)
+    assert {run.name for run in lab.runs.list(root)} == before
     with pytest.raises(ValueError, match="head none changes nothing on its own"):
         lab.adapt(pictures, encoder="small_cnn", head="none", runs=root)
     with pytest.raises(ValueError, match="no file of `lab layers --output`"):

@@ -144,3 +144,14 @@ def test_fingerprints_tell_layers_and_whitenings_apart():
     found = [fingerprint(encoder) for encoder in (one, other, whole, whitened)]
     assert len(set(found)) == 4
     assert fingerprint(adapted(layer=2)) == found[1]
+
+
+def test_a_layer_of_a_transformer_runs_as_an_exported_program():
+    encoder = adapted(base="vit_tiny_patch16_224", pretrained=False, image_size=64, layer=5, token="both", whiten=9)
+    encoder.whitening.fit(np.zeros(384), np.eye(384)[:, :9])
+    encoder.eval()
+    free = ({0: torch.export.Dim("images", min=1)},)
+    with torch.no_grad():
+        program = torch.export.export(encoder, (images(64),), dynamic_shapes=free).module()
+        three = torch.cat([images(64), images(64)[:1]])
+        torch.testing.assert_close(program(three), encoder(three), atol=1e-5, rtol=0)

@@ -21,6 +21,8 @@ PARSED_ONLY = {
     "lab adapt": "a network on all images (tests/adaptation)",
     "lab demo": "trains two networks (tests/install/test_distribution.py runs a short one)",
     "lab embed photos --encoder vit_": "weights from a network",
+    "lab layers emoji7": "a network on all images (tests/adaptation)",
+    "lab layers photos --encoder resnet50": "weights from a network",
     "lab list data sop ~/data/sop": "images that may not be handed on",
     "lab papers protocol tricks": "hours of training",
     "lab papers reproduce": "images that may not be handed on (tests/protocols)",

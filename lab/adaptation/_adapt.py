@@ -11,8 +11,10 @@ from lab.adaptation._comparison import Comparison, compare, compare_on
 from lab.adaptation._plan import BASELINE, Plan, plan_head
 from lab.core.records import Record
 from lab.core.streams import result_of
+from lab.encoders import OUTPUT
 from lab.encoders.adapted import Adapted
 from lab.integrations.importing.run import plain_name
+from lab.runs.building.layer_features import keep_layers
 from lab.runs.building.on_features import features_state
 from lab.runs.building.parts import encoder_and_loss
 from lab.runs.execute import create, execute, findable
@@ -55,12 +57,12 @@ def adapt_steps(
     root = default_root(runs)
     stem = plain_name(plan.stem)[:70]
     baseline = _measured_before(plan, root)
+    yield from _embedded_once(plan, root)
     if baseline is None:
         encoder_and_loss(plan.baseline, num_classes=2)  # what cannot be built is refused before there is a run of it
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
-    kind = plan.head.encoder.knobs.head if plan.head.training.knobs.steps else "whitening"
-    run = create(plan.head, root, name or free_name(root, f"{stem}-{kind}"))
+    run = create(plan.head, root, name or free_name(root, f"{stem}-{_kind(plan)}"))
     yield from execute(run, stop)
     if FINISHED not in (run.state, baseline.state) or run.state != baseline.state:
         return None
@@ -68,6 +70,30 @@ def adapt_steps(
     for data in dict.fromkeys(also):
         found.append((yield from compare_on(baseline, run, data)))
     return Adaptation(run, baseline, compare(baseline, run), tuple(found))
+
+
+def _embedded_once(plan: Plan, root: Path) -> Generator[Record, None, None]:
+    """Make the features of both runs in one pass, where the head is put on a layer: the baseline needs the output.
+
+    A layer or a whitening that the network does not have is refused here, before there is a run.
+    """
+    encoder = cast(Adapted, encoder_and_loss(plan.head, num_classes=2)[0])
+    if encoder.layer_used == OUTPUT:
+        return
+    yield from keep_layers(encoder, plan.head, plan.images, root, (OUTPUT, encoder.layer_used))
+
+
+def _kind(plan: Plan) -> str:
+    """What the run is called after its source: its layer, its whitening, its head."""
+    knobs = plan.head.encoder.knobs
+    parts = []
+    if knobs.layer is not None:
+        parts.append(f"layer{knobs.layer}")
+    if knobs.whiten is not None:
+        parts.append(f"whitened{knobs.whiten}")
+    if knobs.dim is not None:
+        parts.append(knobs.head)
+    return "-".join(parts)
 
 
 def baseline_of(run: Run, runs: Iterable[Run]) -> Run | None:

@@ -15,11 +15,14 @@ from lab.core.records import Record
 from lab.core.results import EmbeddingSet
 from lab.data import ImageSet, Split
 from lab.data.images.features import FeatureLoader
+from lab.encoders import OUTPUT
+from lab.encoders.adapted import Adapted
 from lab.inference.over_classes import FEWEST
 from lab.inference.paired import Difference, difference
 from lab.report.same_queries import same_queries
+from lab.runs.building.layer_features import keep_layers
 from lab.runs.building.on_features import features_of
-from lab.runs.building.trained import open_trained
+from lab.runs.building.trained import Trained, open_trained
 from lab.runs.evaluate import Evaluator
 from lab.runs.folder import Run
 from lab.runs.store import open_run
@@ -130,17 +133,31 @@ def compare_on(
                 f"{data} holds vectors of {features.vectors.shape[1]} numbers, and the head takes {encoder.width}."
             )
         split = Split(features.items)
+        of_each = [features, features]
     else:
         images, split = _other(data)
-        features = yield from features_of(encoder, models[0].config, images, adapted.path.parent)
+        of_each = yield from _features_of_both(models, images, adapted.path.parent)
     values = []
-    for model in models:
+    for model, features in zip(models, of_each, strict=True):
         evaluator, loader = Evaluator(model), cast("Loader", FeatureLoader(features, images))
         query: EmbeddingSet = yield from evaluator.embed(loader, split.query, data)
         gallery = None if split.gallery is None else (yield from evaluator.embed(loader, split.gallery, data))
         found = yield from evaluator.measure("elsewhere", query, gallery, images)
         values.append(found.per_query[column])
     return Comparison.of(column, values, query.items, query.labels, data=data)
+
+
+def _features_of_both(
+    models: Sequence[Trained], images: ImageSet, root: Path
+) -> Generator[Record, None, list[EmbeddingSet]]:
+    """Features of other images for each model: of the output, or of the layer that its head was trained on."""
+    encoder = cast(Adapted, models[1].encoder)
+    if encoder.layer_used != OUTPUT:  # both out of one pass
+        yield from keep_layers(encoder, models[1].config, images, root, (OUTPUT, encoder.layer_used))
+    found = []
+    for model in models:
+        found.append((yield from features_of(cast(Adapted, model.encoder), model.config, images, root)))
+    return found
 
 
 def _other(data: str) -> tuple[ImageSet, Split]:

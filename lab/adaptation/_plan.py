@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import time
 import timeit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,10 @@ from lab.runs.store import default_root, open_run
 from lab.runs.threads import training_threads
 from lab.runs.whole_set import side_of
 
-HEADS = ("linear", "whitened", "mlp", "whitening")
-"""What can be put on features: three heads that are trained, and the whitening alone."""
+HEADS = ("linear", "mlp", "none")
+"""What can be put on features: two heads that are trained, or nothing, to measure a layer or a whitening alone."""
+LAYER = ("layer", "token", "whiten", "shrinkage")
+"""Settings of the encoder that choose the features of the head; the network as it came has none of them."""
 NETWORK = "efficientnet_lite0"
 """What embeds images where nobody names a network: its weights come as a package."""
 BASELINE = "as-it-came"
@@ -56,19 +58,19 @@ class Plan:
 
 
 def plan_head(
-    source: Run | Path | str, *, encoder: str | None = None, weights: str | None = None, loss: Any = None,
-    head: str = "linear", dim: int | None = None, runs: Path | str | None = None,
+    source: Run | Path | str, *, encoder: str | Mapping[str, Any] | None = None, weights: str | None = None,
+    loss: Any = None, head: str = "linear", dim: int | None = None, runs: Path | str | None = None,
     allow: Iterable[str] | str = (), **sections: Any,
 ) -> Plan:  # fmt: skip
     """What is trained and measured for a source.
 
     Args:
         source: a run, its name or folder; a folder of class folders; or the name of a data set.
-        encoder: the network, as `lab embed --encoder` takes it; of a run its own.
+        encoder: the network, as `lab embed --encoder` takes it; of a run its own. Or a mapping, which also chooses the
+            features of the head: `{"base": "resnet50.a1_in1k", "layer": 4, "whiten": 128}`, any of `base` and `LAYER`.
         weights: file of weights of the network.
         loss: of the catalogue, a name or a mapping with its knobs; by default recall_at_k.
-        head: one of `HEADS`. dim: width of the embedding, by default 512, or 128 to whiten, at
-            most that of the features.
+        head: one of `HEADS`. dim: width of the embedding, by default 512, at most that of the features.
         runs: the folder of runs. allow: what a run that another account wrote may read outside its folder, as
             `lab.load` takes it. sections: further ones of a configuration, which win over what is chosen here.
 
@@ -77,28 +79,31 @@ def plan_head(
     """
     if head not in HEADS:
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
+    base_word, chosen_layer = _chosen(encoder)
     trains = [] if loss is None else ["loss"]
     trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if sections.get(name)]
     trains += [
         f"training.{name}" for name in sections.get("training") or {} if name not in ("device", "seed", "workers")
     ]
-    if head == "whitening" and trains:
+    if head == "none" and (trains or dim is not None):
+        trains += [] if dim is None else ["dim"]
         raise ValueError(
-            f"The head whitening is not trained, so {' and '.join(trains)} would change nothing; leave "
-            f"{'it' if len(trains) == 1 else 'them'} out, or take the head whitened, which is trained from there."
+            f"The head none is not trained, so {' and '.join(trains)} would change nothing; leave "
+            f"{'it' if len(trains) == 1 else 'them'} out, or take the head linear."
         )
-    data, network, stem = _source(source, encoder, weights, runs, allow)
-    section, images = _shared_out(data)
+    if head == "none" and not chosen_layer:
+        raise ValueError("The head none changes nothing on its own; choose a layer or a whitening for it, or a head.")
+    data, network, stem = source_of_head(source, base_word, weights, runs, allow)
+    section, images = shared_out(data)
     labels = _training_labels(images, stem)
     counts = np.unique(labels, return_counts=True)[1]
     features, unit = network.pop("features", None), network.pop("normalise", True)
     if network.get("base") == NETWORK:  # it takes any size, and is quicker the smaller images are
         network["image_size"] = side_of(images)
-    whitens = head.startswith("whiten")
-    allowed = [128 if whitens else 512, *([features] if features else []), *([len(labels) // 2] if whitens else [])]
+    widths = [512, *(one for one in (features, chosen_layer.get("whiten")) if one)]
     per_class = int(np.clip(np.median(counts), 2, 4))
     kept = [name for name in ("validation", "test") if name in images.splits]
-    steps = 0 if head == "whitening" else STEPS
+    steps = 0 if head == "none" else STEPS
     base: dict[str, Any] = {
         "data": section,
         "encoder": {"name": "adapted", **network},
@@ -119,8 +124,11 @@ def plan_head(
     }
     if "train" not in kept and "validation" not in kept and steps:
         chosen["training"]["validate_every"] = steps
-    kind = "whitened" if head == "whitening" else head
-    with_head = {**base["encoder"], "head": kind, "dim": dim or max(2, min(allowed))}
+    with_head = {**base["encoder"], **chosen_layer}
+    if head == "none":
+        with_head["dim"] = None
+    else:
+        with_head |= {"head": head, "dim": dim or max(2, min(widths))}
     made = merged({**base, **chosen, "encoder": with_head}, sections)
     shared = {name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")}
     where = {name: value for name, value in (sections.get("training") or {}).items() if name in ("device", "seed")}
@@ -128,7 +136,22 @@ def plan_head(
     return Plan(RunConfig.of(baseline), RunConfig.of(made), stem, images)
 
 
-def _source(
+def _chosen(encoder: str | Mapping[str, Any] | None) -> tuple[str | None, dict[str, Any]]:
+    """The word of the network, and the settings of `LAYER` that are given.
+
+    Raises:
+        ValueError: the mapping has other settings.
+    """
+    if encoder is None or isinstance(encoder, str):
+        return encoder, {}
+    given = {name: value for name, value in encoder.items() if value is not None}
+    word = given.pop("base", None)
+    if unknown := sorted(map(str, given.keys() - set(LAYER))):
+        raise ValueError(f"encoder takes base, {', '.join(LAYER)}; got {', '.join(unknown)}.")
+    return word, given
+
+
+def source_of_head(
     source: Run | Path | str,
     encoder: str | None,
     weights: str | None,
@@ -196,7 +219,7 @@ def _is_at_hand(word: str) -> bool:
     return kind_of(word) == NAME and not Adapted.download({"base": word})
 
 
-def _shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:
+def shared_out(data: dict[str, Any]) -> tuple[dict[str, Any], ImageSet]:
     """The section `data`, and the data set; where that does not say which images train, its classes are shared out by
     how many there are."""
     images = lab.data.create(**data)
@@ -244,11 +267,13 @@ def seconds(plan: Plan) -> float:
     encoder, loss = encoder.to(device).train(), loss.to(device)
     labels = torch.arange(sampler.batch_size, device=device) // sampler.per_class
     rows = torch.randn(sampler.batch_size, encoder.width, device=device)
+    if encoder.whitening is not None:  # timed like a fitted one
+        encoder.whitening.fit(np.zeros(encoder.width), np.eye(encoder.width)[:, : encoder.knobs.whiten])
 
     def embed() -> None:
         side = testing_transform(config, encoder)(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
         with torch.no_grad():
-            float(encoder.backbone(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
+            float(encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
 
     def step() -> None:
         loss(encoder(rows), labels).backward()

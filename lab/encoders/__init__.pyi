@@ -11,6 +11,11 @@ from ._catalog import broken as broken
 from ._catalog import create as create
 from ._catalog import get as get
 from ._catalog import names as names
+from ._layers import OUTPUT as OUTPUT
+from ._layers import AtLayer as AtLayer
+from ._layers import EveryLayer as EveryLayer
+from ._layers import Layer as Layer
+from ._layers import layers_in as layers_in
 from ._timm import FeatureMap as FeatureMap
 from ._timm import as_map as as_map
 from ._timm import merge_attention as merge_attention

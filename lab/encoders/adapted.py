@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -16,6 +17,40 @@ from lab.core.knobs import LARGEST_SIDE, WIDEST, argument, knob
 from lab.core.words import NAME, kind_of
 from lab.encoders import _timm, foreign
 from lab.encoders._base import Encoder
+from lab.encoders._layers import MOST_LAYERS, OUTPUT, AtLayer, Layer
+
+
+class Whiten(nn.Module):
+    """Whitened features, [n w] to [n k]: the mean of the training features is subtracted, then a fixed linear map makes
+    every direction vary alike. It has no weights to train; `fit` sets it, and a checkpoint keeps it.
+
+    Raises:
+        ValueError: it is used before it was fitted.
+    """
+
+    def __init__(self, width: int, kept: int):
+        super().__init__()
+        self.is_fitted = False
+        self.mean: torch.Tensor
+        self.projection: torch.Tensor
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("projection", torch.zeros(width, kept))
+
+    @torch.no_grad()
+    def fit(self, mean: np.ndarray, projection: np.ndarray) -> None:
+        """Take the mean [w] and the linear map [w k] of a whitening."""
+        self.mean.copy_(torch.from_numpy(mean))
+        self.projection.copy_(torch.from_numpy(np.ascontiguousarray(projection)))
+        self.is_fitted = True
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self.is_fitted = True
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        if not self.is_fitted:
+            raise ValueError("The whitening of this encoder was not fitted to any features; train or load a run of it.")
+        return (features.float() - self.mean) @ self.projection
 
 
 class Adapted(Encoder):
@@ -51,9 +86,31 @@ class Adapted(Encoder):
         le=LARGEST_SIDE,
         unit="pixels",
     )
-    _head: Literal["linear", "whitened", "mlp"] = knob(
-        "Head on the features: a linear map that starts as a random rotation; one that starts as the whitening of the "
-        "training features (PCA); or two linear maps with a ReLU between. With dim none there is no head.",
+    layer: int | None = knob(
+        "Layer of the network that makes the features, counted from 1; by default its output.",
+        default=None,
+        ge=1,
+        le=MOST_LAYERS,
+    )
+    token: Literal["mean", "cls", "both"] = knob(
+        "What is taken of a layer of a transformer: the mean of its patches, its class token, or both.", default="mean"
+    )
+    whiten: int | None = knob(
+        "Whiten the features to so many numbers, by the training images without their labels; none: as they are.",
+        default=None,
+        ge=1,
+        le=WIDEST,
+        scale="log",
+    )
+    shrinkage: float = knob(
+        "How far the whitening moves each variance towards their mean; 0 keeps them as measured.",
+        default=0.1,
+        ge=0,
+        le=1,
+    )
+    _head: Literal["linear", "mlp"] = knob(
+        "Head on the features: a linear map that starts as a random rotation, or two linear maps with a ReLU between. "
+        "With dim none there is no head.",
         default="linear",
         alias="head",
     )
@@ -69,6 +126,7 @@ class Adapted(Encoder):
         self.network = None
         if base is None and self.knobs.base is not None:
             base = _network(self.knobs)
+        backbone: nn.Module
         if base is None:
             backbone = nn.Identity()
             width = self.knobs.width
@@ -76,13 +134,45 @@ class Adapted(Encoder):
             backbone = base.requires_grad_(False)
             self.input_size, self.mean, self.std = base.input_size, tuple(base.mean), tuple(base.std)
             self.preprocessing = base.preprocessing
+            if self.knobs.layer is not None:
+                backbone = AtLayer(backbone, Layer(self.knobs.layer, self.knobs.token), self.input_size)
             width = _timm.width(backbone, self.input_size, str(self.knobs.base))
+        self._check_layer(has_network=base is not None)
         self.width = width
-        self._assemble(backbone, nn.Identity(), width, pretrained=False)
+        whitening: nn.Module = nn.Identity()
+        if self.knobs.whiten is not None:
+            if self.knobs.whiten > width:
+                raise ValueError(
+                    f"encoder: whiten keeps at most the {width} numbers of a feature, got {self.knobs.whiten}."
+                )
+            whitening = Whiten(width, self.knobs.whiten)
+            width = self.knobs.whiten
+        self._assemble(backbone, whitening, width, pretrained=False)
         if self.knobs.head == "mlp" and self.knobs.dim is not None:
             hidden = self.knobs.hidden
             maps = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, self.knobs.dim))
             self.head.embed = maps  # type: ignore[assignment]  # of this head only
+
+    @property
+    def whole_network(self) -> nn.Module:
+        """The whole network, whichever of its layers makes the features."""
+        return self.backbone.network if isinstance(self.backbone, AtLayer) else self.backbone
+
+    @property
+    def layer_used(self) -> Layer:
+        """The layer that makes the features."""
+        return self.backbone.layer if isinstance(self.backbone, AtLayer) else OUTPUT
+
+    @property
+    def whitening(self) -> Whiten | None:
+        """What whitens the features, where they are whitened."""
+        return self.head.pool if isinstance(self.head.pool, Whiten) else None
+
+    def _check_layer(self, has_network: bool) -> None:
+        if self.knobs.layer is not None and not has_network:
+            raise ValueError("encoder: layer needs a network (base), and these are vectors without one; leave it out.")
+        if self.knobs.layer is None and self.knobs.token != "mean":
+            raise ValueError("encoder: token is of a layer; give layer, too, or leave token out.")
 
     @classmethod
     def download(cls, values: Mapping[str, Any]) -> str:

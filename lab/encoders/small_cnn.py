@@ -51,6 +51,17 @@ class Stages(nn.Module):
             features = stage(features)
         return features
 
+    def forward_intermediates(
+        self, features: torch.Tensor, indices: list[int] | None = None
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Return the last feature map, and those of the stages at `indices`, by default all; as networks of timm do."""
+        features = features.contiguous(memory_format=torch.channels_last)
+        maps = []
+        for stage in self.stages:
+            features = stage(features)
+            maps.append(features)
+        return features, maps if indices is None else [maps[index] for index in indices]
+
 
 class Block(nn.Module):
     """Two convolutions and a shortcut, [n i h w] -> [n o h/stride w/stride]."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lab.core.formats import counted
+
 LEAST = 1e-10
 """Smallest share of the greatest variance that counts as variance."""
 
@@ -23,18 +25,42 @@ class Whitening:
         return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def pca(vectors: np.ndarray, dim: int | None = None) -> Whitening:
+def pca(vectors: np.ndarray, dim: int | None = None, shrinkage: float = 0.0) -> Whitening:
     """Every direction at equal variance; the `dim` of greatest variance are kept (by default all).
 
+    Args:
+        vectors: [n d]; labels are not used.
+        shrinkage: from 0 to 1; the covariance C becomes (1 - shrinkage) C + shrinkage trace(C) / d I before it is
+            inverted, so that small variances, which few images cannot estimate, do not grow (Ledoit and Wolf 2004).
+
     Raises:
-        ValueError: the vectors [n d] vary in fewer directions than are kept.
+        ValueError: a vector holds NaN or infinity, or they vary in fewer directions than are kept.
     """
-    rows = vectors.astype(np.float64)
+    rows = _finite(vectors)
     mean = rows.mean(axis=0)
     values, directions = np.linalg.eigh((rows - mean).T @ (rows - mean) / len(rows))
     order = np.argsort(-values)[:dim]
-    _full(values, f"{len(rows)} images", len(order))
-    return Whitening(mean, directions[:, order] / np.sqrt(values[order]))
+    _full(values, counted(len(rows), "image"), len(order))
+    shrunk = (1 - shrinkage) * values + shrinkage * values.mean()
+    return Whitening(mean, directions[:, order] / np.sqrt(shrunk[order]))
+
+
+def _finite(vectors: np.ndarray) -> np.ndarray:
+    """Vectors [n d] in float64.
+
+    Raises:
+        ValueError: there is none, or one holds NaN or infinity.
+    """
+    rows = np.asarray(vectors, np.float64)
+    if not len(rows):
+        raise ValueError("Whitening needs images to be fitted to, got none.")
+    broken = ~np.isfinite(rows).all(axis=1)
+    if broken.any():
+        raise ValueError(
+            f"Whitening needs finite numbers, and {counted(int(broken.sum()), 'image')} of {len(rows):,} have NaN or "
+            "infinity; leave them out."
+        )
+    return rows
 
 
 def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> Whitening:
@@ -50,7 +76,7 @@ def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> W
     Raises:
         ValueError: matching pairs do not differ in d directions, or every pair matches.
     """
-    rows = vectors.astype(np.float64)
+    rows = _finite(vectors)
     mean = rows.mean(axis=0)
     matching = np.zeros((rows.shape[1],) * 2)
     classes = np.unique(labels)
@@ -61,7 +87,7 @@ def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> W
         raise ValueError("Whitening is learnt from pairs that match and pairs that do not; got images of one class.")
     others = 2 * len(rows) * (rows - mean).T @ (rows - mean) - matching
     values, directions = np.linalg.eigh(matching)
-    _full(values, f"{len(rows)} images of {len(classes)} classes")
+    _full(values, f"{counted(len(rows), 'image')} of {len(classes)} classes")
     inverse_root = (directions / np.sqrt(values)) @ directions.T
     spread, main = np.linalg.eigh(inverse_root @ others @ inverse_root)
     return Whitening(mean, inverse_root @ main[:, np.argsort(-spread)[:dim]])
@@ -72,5 +98,5 @@ def _full(values: np.ndarray, who: str, needed: int | None = None) -> None:
     if count < (needed or len(values)):
         raise ValueError(
             f"Embeddings of {who} differ in {count} of {len(values)} directions only, too few to whiten them; give "
-            "more training images, a smaller --encoder.dim, or leave the whitening out."
+            "more images, keep fewer numbers, or leave the whitening out."
         )

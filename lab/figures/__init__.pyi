@@ -71,3 +71,4 @@ from .tricks.picked_on_the_test_set import PickedOnTheTestSet as PickedOnTheTest
 from .tricks.published_effects import PublishedEffects as PublishedEffects
 from .tricks.reality_check import RealityCheck as RealityCheck
 from .tricks.tricks import Tricks as Tricks
+from .tricks.which_layer import WhichLayer as WhichLayer

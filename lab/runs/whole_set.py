@@ -52,20 +52,15 @@ class Levels(nn.Module):
 
         self.encoder: Any = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
         self.mean, self.std = self.encoder.mean, self.encoder.std
-        self._stages: list[torch.Tensor] = []
-        blocks: Any = next(part.blocks for part in self.encoder.backbone.modules() if hasattr(part, "blocks"))
-        for stage in blocks:
-            stage.register_forward_hook(lambda _, __, seen: self._stages.append(seen))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        self._stages.clear()
-        last = self.encoder.backbone(images).mean((-2, -1))
-        means = torch.cat([seen.mean((-2, -1)) for seen in self._stages], 1)
-        squares = torch.cat([seen.square().mean((-2, -1)) for seen in self._stages], 1)  # `std` takes ten times as long
+        last, maps = self.encoder.backbone.model.forward_intermediates(images, extra_blocks=True)
+        stages = maps[1:]  # the first map is the stem
+        means = torch.cat([seen.mean((-2, -1)) for seen in stages], 1)
+        squares = torch.cat([seen.square().mean((-2, -1)) for seen in stages], 1)  # `std` takes ten times as long
         spreads = (squares - means.square()).clamp(min=0).sqrt()
-        grid = nn.functional.adaptive_avg_pool2d(self._stages[4], 3).flatten(1)
-        self._stages.clear()
-        return torch.cat([means, spreads, grid, last], 1)
+        grid = nn.functional.adaptive_avg_pool2d(stages[4], 3).flatten(1)
+        return torch.cat([means, spreads, grid, last.mean((-2, -1))], 1)
 
 
 PARTS = (784, 784, 1008)

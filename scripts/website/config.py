@@ -9,8 +9,8 @@ import yaml
 from scripts.website import places, reference
 
 GUIDES = (
-    "quick-start", "installation", "command", "playground", "dashboard", "own-images", "data-doctor", "adapt",
-    "threshold", "verdict", "own-loss",
+    "quick-start", "installation", "command", "playground", "dashboard", "own-images", "data-doctor", "layers",
+    "adapt", "threshold", "verdict", "own-loss",
     "extending", "own-loop", "gpu", "several-processes", "clusters", "failures", "large-galleries", "streamed-data",
     "exports", "serving", "kernels", "contributing", "security",
 )  # fmt: skip

@@ -14,6 +14,7 @@ WHOLE = {
     "docs/command.md": "guides/command.md",
     "docs/own-data.md": "guides/own-images.md",
     "docs/playground.md": "guides/playground.md",
+    "docs/layers.md": "guides/layers.md",
     "docs/adapt.md": "guides/adapt.md",
     "docs/threshold.md": "guides/threshold.md",
     "docs/verdict.md": "guides/verdict.md",

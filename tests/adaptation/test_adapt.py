@@ -119,8 +119,8 @@ def test_a_linear_head_with_normalised_softmax_is_that_of_plain_torch(mine, root
 
 
 def test_whitening_alone_is_that_of_scikit_learn(mine, root):
-    made = lab.adapt(mine, head="whitening", dim=6, runs=root, training={"device": "cpu"})
-    assert made.run.status["steps"] == 0 and made.run.name == "mine-whitening"
+    made = lab.adapt(mine, encoder={"whiten": 6, "shrinkage": 0.0}, head="none", runs=root, training={"device": "cpu"})
+    assert made.run.status["steps"] == 0 and made.run.name == "mine-whitened6"
     train = made.run.dataset().splits["train"].items
     rows, found = mine.embeddings("test").vectors, made.run.embeddings("test")
     theirs = PCA(6, whiten=True).fit(rows[train].astype(np.float64)).transform(rows[found.items])
@@ -140,7 +140,7 @@ def test_own_pictures_make_a_run_that_embeds_pictures(pictures, tmp_path):
     assert model.search(made.run.dataset().load(item), k=1)[0].item == item
     features = next((tmp_path / FOLDER).glob("*"))
     written = features.stat().st_mtime_ns
-    lab.adapt(pictures, encoder="small_cnn", head="whitened", dim=8, runs=tmp_path, training=training)
+    lab.adapt(pictures, encoder={"base": "small_cnn", "whiten": 8}, dim=8, runs=tmp_path, training=training)
     assert features.stat().st_mtime_ns == written, "kept, not made again"
 
 
@@ -169,7 +169,13 @@ def test_what_cannot_be_adapted_is_told_in_a_sentence(mine, root, tmp_path):
     with pytest.raises(ValueError, match="are equal, so no head can tell them apart"):
         adapt("equal", np.ones_like(rows), names)
     with pytest.raises(ValueError, match="vary|differ in"):
-        adapt("flat", np.repeat(rows[:, :1], 16, 1) + np.eye(16, dtype=np.float32)[:1], names, head="whitening", dim=8)
+        adapt(
+            "flat",
+            np.repeat(rows[:, :1], 16, 1) + np.eye(16, dtype=np.float32)[:1],
+            names,
+            head="none",
+            encoder={"whiten": 8},
+        )
     with pytest.raises(ValueError, match="There is no head 'deep'"):
         lab.adapt(mine, head="deep", runs=root)
     with pytest.raises(ValueError, match="without pictures, so no other network"):

@@ -33,7 +33,7 @@ def test_table_and_json_hold_every_row():
 
 
 def test_an_unknown_section_is_refused():
-    with pytest.raises(ValueError, match="label_errors, large_batches, losses"):
+    with pytest.raises(ValueError, match="label_errors, large_batches, layers, losses"):
         list(bench.measure(("lossses",)))
 
 

@@ -65,7 +65,10 @@ def place(tmp_path) -> Path:
         ("runs {runs} --scores odd", "No run has a score 'odd'; there are r@1"),
         ("runs report brought {runs} --html a.html --format latex", "--format is for the table"),
         ("runs report brought {runs} --json --format latex", "--format is for the table"),
-        ("adapt brought {runs} --head whitening --training.steps 5", "so training.steps would change nothing"),
+        (
+            "adapt brought {runs} --head none --encoder.whiten 4 --training.steps 5",
+            "so training.steps would change nothing",
+        ),
         ("train {runs} --training.graph_memory 1 --training.steps 1", "graph_memory is for chunks"),
     ],
 )
@@ -80,8 +83,8 @@ def test_an_option_that_cannot_apply_is_refused(place, capsys, command, sentence
 
 
 def test_a_head_that_is_not_trained_takes_its_own_options(place):
-    words = ["adapt", "brought", "--runs", str(place / "runs"), "--head", "whitening", "--training.device", "cpu"]
-    assert main(words) == 0
+    words = ["adapt", "brought", "--runs", str(place / "runs"), "--head", "none", "--training.device", "cpu"]
+    assert main([*words, "--encoder.whiten", "2"]) == 0
 
 
 def test_a_saved_index_says_itself_what_is_searched_and_how(place):
@@ -135,8 +138,8 @@ def test_a_run_embeds_as_many_pictures_at_once_as_asked(place, monkeypatch):
 
 @pytest.mark.parametrize("given", [{"loss": "contrastive"}, {"optimiser": {"name": "sgd"}}, {"sampler": "uniform"}])
 def test_a_head_that_is_not_trained_takes_no_training_options(place, given):
-    with pytest.raises(ValueError, match="The head whitening is not trained, so (loss|optimiser|sampler) would change"):
-        lab.adapt("brought", head="whitening", runs=place / "runs", **given)
+    with pytest.raises(ValueError, match="The head none is not trained, so (loss|optimiser|sampler) would change"):
+        lab.adapt("brought", head="none", encoder={"whiten": 2}, runs=place / "runs", **given)
 
 
 def test_weights_that_no_network_takes_leave_no_run_behind(place):

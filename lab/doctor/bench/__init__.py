@@ -26,6 +26,7 @@ QUICK: dict[str, dict[str, Any]] = {
         backbone="resnet10t", batch=8, image_size=32, chunk=4, memory_batch=32, memory_image_size=32, repeats=1
     ),
     "label_errors": dict(sets=("digits",), rates=(0.05,), seeds=1),
+    "layers": dict(sets=("digits",)),
     "losses": dict(sizes=(64, 256), d=64, naive_size=32, library_size=256, memory_of=(), largest=512, repeats=1),
     "metrics": dict(sizes=(2048,), library_size=500, repeats=1),
     "search": dict(cases=((50, 5000),), queries=300, repeats=1),

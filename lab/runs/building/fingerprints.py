@@ -54,7 +54,7 @@ def recorded(run: Run, split: str) -> Maker | None:
 
 
 def fingerprint(encoder: Any) -> str:
-    """Sixteen letters that two encoders share only if they have the same weights and sizes of images.
+    """Sixteen letters that two encoders share only if they have the same weights, layer and sizes of images.
 
     Example:
         >>> import torch
@@ -68,8 +68,13 @@ def fingerprint(encoder: Any) -> str:
     import numpy as np
     import torch
 
+    from lab.encoders import AtLayer
+
     made = hashlib.blake2b(digest_size=8)
     made.update(repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode())
+    layers = [part.layer.words for part in getattr(encoder, "modules", list)() if isinstance(part, AtLayer)]
+    if layers:  # the weights are those of the whole network, whichever of its layers is used
+        made.update(repr(layers).encode())
     state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
     program = getattr(getattr(encoder, "model", None), "program", None)
     if isinstance(program, bytes):  # of what is no module (ONNX): the bytes of its file

@@ -22,6 +22,7 @@ from lab.core.results import EmbeddingSet
 from lab.data.images import transforms
 from lab.data.images.features import FeatureLoader, Features, Making, once, place
 from lab.data.images.loading import Loader
+from lab.encoders import OUTPUT, Layer
 from lab.encoders.adapted import Adapted
 from lab.evaluation.embedding import embed
 from lab.evaluation.mixed_precision import MixedPrecision
@@ -58,7 +59,7 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
     """
     if encoder.knobs.base is None:
         return _usable(_stored(encoder, images))
-    path, network = place(root, source_of(encoder, config), images), encoder.backbone
+    path, network = place(root, source_of(encoder, config, encoder.layer_used), images), encoder.backbone
     device = device_of(config.training.knobs.device)
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     loader = Loader(images, testing_transform(config, encoder), with_contents=True)
@@ -79,20 +80,21 @@ def _with_contents(making: Making, loader: Loader) -> Making:
     return Features.of(rows, loader.contents)
 
 
-def source_of(encoder: Adapted, config: RunConfig) -> str:
-    """What decides features besides the images: the network's weights and how it sees images, or the vectors that are
-    stored in the place of a network. A text that changes when the file of weights or the run of vectors is written
-    anew."""
+def source_of(encoder: Adapted, config: RunConfig, layer: Layer = OUTPUT) -> str:
+    """What decides features besides the images: the network's weights, how it sees images, and the layer; or the
+    vectors that are stored in the place of a network. A text that changes when the file of weights or the run of
+    vectors is written anew."""
     if encoder.knobs.vectors is not None and encoder.knobs.base is None:
         run = Run(encoder.knobs.vectors)
         return " ".join(arrays.stamp(run.path / "embeddings" / f"{split}.safetensors") for split in run.splits)
     seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
-    return f"{fingerprint(encoder.backbone)} {seen} {encoder.preprocessing}"
+    network = f"{fingerprint(encoder.whole_network)} {seen} {encoder.preprocessing}"
+    return network if layer == OUTPUT else f"{network} {layer.words}"
 
 
 def features_state(encoder: Adapted, config: RunConfig, images: ImageSet) -> str:
-    """Sixteen letters that two runs on features share if these are of the same network and of the same images in the
-    same classes and splits, as they are now."""
+    """Sixteen letters that two runs on features share if these are of the same network, whichever of its layers, and of
+    the same images in the same classes and splits, as they are now."""
     made = hashlib.blake2b(f"{source_of(encoder, config)} {images.state}".encode(), digest_size=8)
     made.update("\n".join(images.class_names).encode(errors="replace"))
     made.update(np.ascontiguousarray(images.labels).data)
@@ -153,22 +155,22 @@ def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -
 
 
 def _start(encoder: Adapted, rows: np.ndarray, seed: int) -> None:
-    """Set a linear head before it is trained: to the whitening of training features [n w] (PCA, equal variance), or to
-    a random rotation, of as many rows as it is wide: similarities are then those of the features, or close to them.
+    """Fit the whitening to training features [n w] without their labels, and set a linear head to a random rotation:
+    similarities are then those of the features, or close to them where the head is narrower.
 
     Raises:
-        ValueError: the features vary in fewer directions than the head that is to be a whitening is wide.
+        ValueError: the features vary in fewer directions than the whitening keeps.
     """
+    if encoder.whitening is not None:
+        found = pca(rows, encoder.knobs.whiten, encoder.knobs.shrinkage)
+        encoder.whitening.fit(found.mean, found.projection)
     layer = encoder.head.embed
     if not isinstance(layer, nn.Linear):
         return
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(seed, WEIGHTS))
-        if encoder.knobs.head == "linear":
-            nn.init.orthogonal_(layer.weight)
-            layer.bias.zero_()
-        else:
-            _whiten(layer, pca(rows, layer.out_features))
+        nn.init.orthogonal_(layer.weight)
+        layer.bias.zero_()
 
 
 def measure_on_features(trained: Trained) -> Generator[Record, None, None]:

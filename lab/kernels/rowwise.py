@@ -105,6 +105,28 @@ def sums_of_rows(queries: Tensor, items: Tensor, terms: Terms, *, symmetric: boo
     return _SumsOfRows.apply(queries, None if items is queries else items, terms, needs_gradient, symmetric)
 
 
+def mean_of_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
+    """Return the mean, [], of one value a query, without those that are NaN: `by_rows` and a mean in half the time.
+
+    Args:
+        queries: [q d].
+        items: [r d]; the same tensor when a batch is compared with itself.
+        values: from similarities [b r] of the given slice of queries to a value each, [b]. Its gradient is taken as if
+            the values were added up, and scaled afterwards.
+
+    Raises:
+        ValueError: shapes or types do not fit.
+    """
+
+    def terms(similarities: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+        per_query = values(similarities, rows)[:, None]
+        missing = per_query.detach().isnan()
+        return per_query.masked_fill(missing, 0), (~missing).to(per_query)
+
+    total, count = sums_of_rows(queries, items, terms)
+    return (total / count)[0]
+
+
 class _SumsOfRows(torch.autograd.Function):
     @staticmethod
     def forward(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -151,6 +151,18 @@ def entries(weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the pairs of a block, [b r]: query and item, int64 [p] each, and how often each pair counts, [p]."""
     query, item = weights.nonzero(as_tuple=True)
     return query, item, weights[query, item]
+
+
+def slots(query: Tensor, item: Tensor, queries: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each query's first item, then its second, and so on, for pairs in order of their query.
+
+    Yields int64 [q] and bool [q]: an item for each of so many queries, and whether there is one; 0 where there is none.
+    """
+    counts = torch.bincount(query, minlength=queries)
+    place = torch.arange(len(query), device=query.device) - (counts.cumsum(0) - counts)[query]
+    for number in range(int(counts.max()) if queries else 0):
+        at = place == number
+        yield torch.zeros_like(counts).index_put((query[at],), item[at]), counts > number
 
 
 def log_sum_exp(values: Tensor, weights: Tensor) -> Tensor:

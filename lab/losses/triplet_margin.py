@@ -14,7 +14,6 @@ are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -25,7 +24,7 @@ from lab.core.catalog import name_of
 from lab.core.explain import need
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.losses._batch import Batch, references
-from lab.losses._pairs import Pairs, distances, entries
+from lab.losses._pairs import Pairs, distances, entries, slots
 from lab.losses._triplets import TripletLoss, Triplets, every_triplet, summed_by_query
 
 
@@ -91,7 +90,9 @@ class TripletMargin(TripletLoss):
         apart = distances(similarities, pairs.batch, pairs.rows)
         totals = []
         counts = []
-        for positive, weights in _one_by_one(pairs.positives):
+        query, item, _ = entries(pairs.positives)
+        for positive, there in slots(query, item, len(apart)):
+            weights = pairs.positives.gather(1, positive[:, None])[:, 0] * there
             losses = self._of_gaps(apart.gather(1, positive[:, None]) - apart)
             weights_of_triplets = weights[:, None] * pairs.negatives
             totals.append((losses * weights_of_triplets).sum(1))
@@ -115,21 +116,6 @@ class TripletMargin(TripletLoss):
         """Compute the loss of triplets from the distance of the positive minus that of the negative."""
         violations = gaps + self.knobs.margin
         return torch.nn.functional.softplus(violations) if self.knobs.smooth else violations.clamp_min(0)
-
-
-def _one_by_one(positives: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the first positive of each query, then the second, and so on: item, int64 [b], and weight, [b]; 0 for none.
-
-    positives: how often each pair counts, [b r].
-    """
-    query, item, weights = entries(positives)
-    counts = torch.bincount(query, minlength=len(positives))
-    first = counts.cumsum(0) - counts
-    place = torch.arange(len(query), device=query.device) - first[query]
-    for number in range(int(counts.max()) if len(counts) else 0):
-        at = place == number
-        items = torch.zeros_like(counts).index_put((query[at],), item[at])
-        yield items, torch.zeros_like(counts, dtype=weights.dtype).index_put((query[at],), weights[at])
 
 
 def _distance_weighted(batch: Batch) -> Triplets:

@@ -59,8 +59,8 @@ class MultiSimilarity(PairLoss):
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         knobs = self.knobs
-        positives = pairs.positives
-        negatives = pairs.negatives
+        positives = pairs.positives != 0  # a pair counts once, however often it was mined
+        negatives = pairs.negatives != 0
         if knobs.miner and pairs.batch.mined is None:
             positives, negatives = _hard(similarities.detach(), positives, negatives, knobs.epsilon)
         pull = log_sum_exp(knobs.alpha * (knobs.base - similarities), positives)

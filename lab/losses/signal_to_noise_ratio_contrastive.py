@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pairs import PairLoss, Pairs
 from lab.losses.contrastive import contrastive_terms
@@ -34,6 +35,7 @@ class SignalToNoiseRatioContrastive(PairLoss):
     """
 
     family = "pair"
+    peak = Peak(10, tiles=1)
     takes_zero_rows = False
     learns_from_negatives = True
 

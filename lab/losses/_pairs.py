@@ -39,7 +39,7 @@ class PairLoss(Loss):
 
     takes_mined_pairs = True
     mean_of_queries = False
-    peak = Peak(4, tiles=1)
+    peak = Peak(2, tiles=1.4)
     symmetric = False
     """Whether the slope by s_ij equals that by s_ji when a batch is compared with itself."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from lab.kernels import Peak
 from lab.losses._batch import Batch
 from lab.losses._pairs import PairLoss, distances
 
@@ -24,6 +25,8 @@ class TripletLoss(PairLoss):
     A subclass defines `terms`, for every triplet of a query's pairs, and `terms_of_triplets`, for those that were drawn
     or mined.
     """
+
+    peak = Peak(2, tiles=1.7)
 
     def drawn(self, batch: Batch) -> Triplets | None:
         """Return the triplets to compute on; None means every triplet of the pairs."""

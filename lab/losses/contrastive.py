@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._pairs import PairLoss, Pairs, distances
 
 
@@ -31,6 +32,7 @@ class Contrastive(PairLoss):
     family = "pair"
     learns_from_negatives = True
     symmetric = True
+    peak = Peak(4, tiles=1.4)
 
     pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, le=2, unit="distance")
     neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, le=2, unit="distance")

@@ -35,7 +35,7 @@ class SignalToNoiseRatioContrastive(PairLoss):
     """
 
     family = "pair"
-    peak = Peak(10, tiles=1)
+    peak = Peak(9, tiles=1.4)
     takes_zero_rows = False
     learns_from_negatives = True
 

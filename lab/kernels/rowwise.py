@@ -160,9 +160,9 @@ class _SumsOfRows(torch.autograd.Function):
         ctx.count = len(gradients)
         ctx.save_for_backward(*(part for gradient in gradients for part in gradient.parts))
         (whole,) = share.sum(torch.stack(sums).sum(0))
-        totals, counts = whole.unbind()
+        total, counts = whole.unbind()
         ctx.mark_non_differentiable(counts)
-        return totals.clone(), counts
+        return total.clone(), counts
 
     @staticmethod
     @once_differentiable

@@ -110,11 +110,10 @@ class MinedPairs:
     def __init__(self, batch: Batch):
         assert batch.mined is not None
         self.items = len(batch.items)
-        if len(batch.mined) == 3:
-            anchors, positives, negatives = batch.mined
-            pairs = ((anchors, positives), (anchors, negatives))
-        else:
-            pairs = (batch.mined[:2], batch.mined[2:])
+        anchors, positives, *others = batch.mined
+        if len(others) == 1:  # triplets, whose negatives have the same anchors
+            others = [anchors, *others]
+        pairs = [(anchors, positives), (others[0], others[1])]
         self.sorted = [_by_query(*(indices.to(batch.queries.device) for indices in pair)) for pair in pairs]
 
     def weights(self, rows: slice, like: Tensor) -> tuple[Tensor, Tensor]:

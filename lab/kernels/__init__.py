@@ -16,7 +16,7 @@ from lab.kernels.rank_sums import (
     rank_and_hinge_sums,
     rank_sums,
 )
-from lab.kernels.rowwise import by_rows
+from lab.kernels.rowwise import by_rows, mean_of_rows, sums_of_rows
 from lab.kernels.soft_histograms import soft_histograms
 from lab.kernels.unit_rows import near_one, unit
 
@@ -27,6 +27,7 @@ __all__ = [
     "hinge_sums",
     "force",
     "forecast",
+    "mean_of_rows",
     "mixed_rank_sums",
     "near_one",
     "pair_similarities",
@@ -38,5 +39,6 @@ __all__ = [
     "rank_and_hinge_sums",
     "require",
     "soft_histograms",
+    "sums_of_rows",
     "unit",
 ]

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import positive_pairs
+from lab.kernels.cpu.products import repeats
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,36 @@ class Batch:
     def has_positives(self) -> bool:
         """Whether any query has a positive other than itself."""
         return len(self.pairs()) > 0
+
+    @cached_property
+    def query_squares(self) -> Tensor:
+        """Squared lengths of unit queries, [n]: 1, or 0 for a row of zeros."""
+        return (self.queries != 0).any(1).to(self.queries)
+
+    @cached_property
+    def item_squares(self) -> Tensor:
+        """Squared lengths of unit items, [r]: 1, or 0 for a row of zeros."""
+        return (self.items != 0).any(1).to(self.items)
+
+    def equal_rows(self, rows: slice) -> Tensor | None:
+        """bool [b r] for some of the queries: the item is exactly equal to the query. None if no two rows are equal."""
+        if self._kinds is None:
+            return None
+        query_kinds, item_kinds = self._kinds
+        return query_kinds[rows, None] == item_kinds
+
+    @cached_property
+    def _kinds(self) -> tuple[Tensor, Tensor] | None:
+        """A number for each query and each item, the same for equal rows; None if no two rows are equal."""
+        itself = self.items is self.queries
+        rows = self.queries if itself else torch.cat([self.queries, self.items])
+        repeated = repeats(rows.detach())
+        if repeated is None:
+            return None
+        later, first = repeated
+        kinds = torch.arange(len(rows), device=rows.device)
+        kinds[later] = first
+        return (kinds, kinds) if itself else (kinds[: len(self)], kinds[len(self) :])
 
     @property
     def sides(self) -> tuple[Tensor, Tensor]:
@@ -217,3 +248,10 @@ def _describe(value: object) -> str:
     if isinstance(value, Tensor):
         return f"{value.dtype} {list(value.shape)}"
     return type(value).__name__
+
+
+def references(batch: Batch) -> tuple[Tensor | None, Tensor | None]:
+    """Return the items and their labels as pytorch-metric-learning expects them: None if the batch ranks itself."""
+    if batch.items is batch.queries:
+        return None, None
+    return batch.items, batch.item_labels

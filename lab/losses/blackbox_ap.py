@@ -11,8 +11,8 @@ are further apart; a small one follows the ranking more closely. The rank among 
 released code multiplies the margin by |N(0, 1)| noise for every pair and adds 1e-5 to the number of positives, so a
 perfect ranking does not reach zero. In both variants the query is among the items and among its own positives.
 
-Equal scores are ranked in order of their index. Time O(n r (d + log r)); no similarity matrix is kept, except the
-noise of the released code.
+Equal scores are ranked in order of their index. Time O(n r (d + p)) for p positives a query, at most log r; no
+similarity matrix is kept, except the noise of the released code.
 """
 
 from __future__ import annotations
@@ -27,10 +27,14 @@ from lab.kernels import Peak, by_rows
 from lab.losses._base import Loss, RankingKnobs
 from lab.losses._batch import Batch
 from lab.losses._draws import Draws
+from lab.losses._pairs import slots
 from lab.surrogates import once_differentiable
 
 SMOOTHING = 1e-5
 """The released code adds this to the number of positives."""
+
+FEW = 32
+"""Positives a query up to which comparing each with all items is quicker than sorting the items."""
 
 
 def ranks(scores: Tensor) -> Tensor:
@@ -58,15 +62,76 @@ class _BlackboxRanks(torch.autograd.Function):
         return (perturbed - normalised) / ctx.lam, None
 
 
+class _RanksOfFew(torch.autograd.Function):
+    """`_BlackboxRanks` of a few items a query, [b k], by comparing them with all others instead of sorting.
+
+    Only these items move in backward, so an item's rank changes by the number of them that pass it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, items: Tensor, there: Tensor, lam: float) -> Tensor:
+        values = scores.gather(1, items)
+        counts = []
+        for value, item in zip(values.unbind(1), items.unbind(1), strict=True):
+            below = _above(value, item, scores).sum(1)
+            counts.append(scores.shape[1] - below)
+        ctx.save_for_backward(scores, items, there)
+        ctx.lam = lam
+        return torch.stack(counts, 1).to(scores) / scores.shape[1]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        scores, items, there = ctx.saved_tensors
+        before = scores.gather(1, items)
+        after = before + ctx.lam * gradient
+        row, slot = there.nonzero(as_tuple=True)
+        places = row, items[row, slot]
+        moved = scores.index_put(places, after[row, slot])
+        stays = torch.ones_like(scores, dtype=torch.bool).index_put(places, torch.zeros_like(row, dtype=torch.bool))
+        change = torch.zeros_like(scores)
+        for number in range(items.shape[1]):
+            item = items[:, number]
+            passed = _above(after[:, number], item, moved).to(scores) - _above(before[:, number], item, scores).to(
+                scores
+            )
+            passed *= there[:, number, None]
+            change += passed
+            change.scatter_add_(1, item[:, None], -(passed * stays).sum(1, keepdim=True))
+        return change / (scores.shape[1] * ctx.lam), None, None, None
+
+
+def _above(value: Tensor, item: Tensor, scores: Tensor) -> Tensor:
+    """bool [b r]: an item of each row, with a value [b], is ranked before the others; equal ones in order of index."""
+    before = value[:, None] > scores
+    equal = value[:, None] == scores
+    if int(torch.count_nonzero(equal)) > len(scores):
+        columns = torch.arange(scores.shape[1], device=scores.device)
+        before |= equal & (item[:, None] < columns)
+    return before
+
+
 def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing: float) -> Tensor:
     """Compute 1 - AP with blackbox gradients for each query, [n].
 
     scores: [n r], -inf where an item is not ranked; positives: bool [n r].
     """
-    rank = _BlackboxRanks.apply(scores, lam) * scores.shape[1]
-    rank_among_positives = ranks(torch.where(positives, scores, -torch.inf).detach())
     count = positives.sum(1).to(scores)
-    precision = torch.where(positives, rank_among_positives / rank, 0).sum(1) / (count.clamp_min(1) + smoothing)
+    if int(count.max()) <= FEW:
+        query, item = positives.nonzero(as_tuple=True)
+        found = list(slots(query, item, len(scores)))
+        if not found:
+            return torch.full_like(count, torch.nan)
+        items, there = (torch.stack(column, 1) for column in zip(*found, strict=True))
+        rank = _RanksOfFew.apply(scores, items, there, lam) * scores.shape[1]
+        own = scores.detach().gather(1, items).masked_fill(~there, -torch.inf)
+        rank_among_positives = ranks(own)  # the items of a query are in order of their index, as `ranks` wants ties
+        hits = there
+    else:
+        rank = _BlackboxRanks.apply(scores, lam) * scores.shape[1]
+        rank_among_positives = ranks(torch.where(positives, scores, -torch.inf).detach())
+        hits = positives
+    precision = torch.where(hits, rank_among_positives / rank, 0).sum(1) / (count.clamp_min(1) + smoothing)
     return (1 - precision).masked_fill(count == 0, torch.nan)
 
 

@@ -1,22 +1,22 @@
-"""Margin loss (Wu et al., 2017), from pytorch-metric-learning.
+"""Margin loss (Wu et al., 2017).
 
 On Euclidean distances of unit rows, over triplets: [d(a, p) - beta + margin]+ + [beta - d(a, n) + margin]+, summed and
-divided by the number of terms that are not zero; beta, the boundary, may be learnt, also one for each class. O(p n)
-time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead.
+divided by the number of terms that are not zero; beta, the boundary, may be learnt, also one for each class. O(n r d)
+time, and no similarity matrix is kept unless beta is learnt; `triplets_per_anchor` draws some triplets instead of all.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from lab.core.knobs import MOST_ITEMS, knob
 from lab.losses._batch import Batch
-from lab.losses._pml import PmlTripletLoss
+from lab.losses._pairs import Pairs, distances
+from lab.losses._triplets import TripletLoss, Triplets, summed_by_query
 
 
-class Margin(PmlTripletLoss):
+class Margin(TripletLoss):
     """Positives inside a boundary, negatives outside, each by a margin. Lower is better.
 
     When to use: as `triplet_margin`, where one boundary between near and far should hold for all queries, or one per
@@ -56,22 +56,69 @@ class Margin(PmlTripletLoss):
         "Random triplets for each anchor; none: every triplet.", default=None, ge=1, le=MOST_ITEMS
     )
 
-    def build(self, library: Any) -> Any:
-        return library.MarginLoss(
-            margin=self.margin,
-            beta=self.beta,
-            learn_beta=self.learn_beta,
-            nu=self.nu,
-            num_classes=self.boundaries,
-        )
+    def __post_init__(self) -> None:
+        beta = torch.full((self.knobs.boundaries or 1,), float(self.knobs.beta))
+        if self.knobs.learn_beta:
+            self.boundary = nn.Parameter(beta)
+        else:
+            self.register_buffer("boundary", beta, persistent=False)
+
+    @property
+    def by_blocks(self) -> bool:
+        return not self.knobs.learn_beta
+
+    def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Each pair stands in as many triplets as its query has pairs of the other kind."""
+        batch = pairs.batch
+        apart = distances(similarities, batch, pairs.rows)
+        boundaries = self._boundaries(batch.query_labels[pairs.rows], apart)
+        too_far = (apart - boundaries[:, None] + self.knobs.margin).clamp_min(0)
+        too_near = (boundaries[:, None] - apart + self.knobs.margin).clamp_min(0)
+        positives = pairs.positives.sum(1).to(apart)
+        negatives = pairs.negatives.sum(1).to(apart)
+        far = (too_far * pairs.positives).sum(1) * negatives
+        near = (too_near * pairs.negatives).sum(1) * positives
+        far_count = ((too_far > 0) * pairs.positives).sum(1) * negatives
+        near_count = ((too_near > 0) * pairs.negatives).sum(1) * positives
+        return self._with_regulariser(far + near, far_count + near_count, positives * negatives, boundaries)
+
+    def terms_of_triplets(self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch) -> tuple[Tensor, Tensor]:
+        query, positive, negative = triplets
+        boundaries = self._boundaries(batch.query_labels[rows], apart)
+        too_far = (apart[query, positive] - boundaries[query] + self.knobs.margin).clamp_min(0)
+        too_near = (boundaries[query] - apart[query, negative] + self.knobs.margin).clamp_min(0)
+        values = summed_by_query(too_far + too_near, query, len(apart))
+        terms = (too_far > 0).to(apart) + (too_near > 0).to(apart)
+        counts = summed_by_query(terms, query, len(apart))
+        triplet_counts = summed_by_query(torch.ones_like(terms), query, len(apart))
+        return self._with_regulariser(values, counts, triplet_counts, boundaries)
+
+    def _boundaries(self, labels: Tensor, like: Tensor) -> Tensor:
+        """Return the boundary of each query, [b]."""
+        beta = self.boundary.to(like)
+        return beta.expand(len(labels)) if len(beta) == 1 else beta[labels]
+
+    def _with_regulariser(
+        self, values: Tensor, counts: Tensor, triplets: Tensor, boundaries: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return values and counts, [b 1], to which a boundary for each class adds nu times itself a triplet, [b 2]."""
+        if not self.knobs.learn_beta or len(self.boundary) == 1:
+            return values[:, None], counts[:, None]
+        regulariser = self.knobs.nu * boundaries * triplets
+        return torch.stack([values, regulariser], 1), torch.stack([counts, counts], 1)
+
+    def _regulariser(self) -> Tensor | float:
+        """Return nu times the boundary that all classes share; 0 where it is not learnt."""
+        learns_one = self.knobs.learn_beta and len(self.boundary) == 1
+        return self.knobs.nu * self.boundary[0] if learns_one else 0.0
 
     def total(self, batch: Batch) -> Tensor:
         self._check_boundaries(batch)
-        return super().total(batch)
+        return super().total(batch) + self._regulariser()
 
     def values(self, batch: Batch) -> Tensor:
         self._check_boundaries(batch)
-        return super().values(batch)
+        return super().values(batch) + self._regulariser()
 
     def _check_boundaries(self, batch: Batch) -> None:
         """Raise ValueError if a label has no boundary."""

@@ -8,11 +8,13 @@ copies; here the query is left out by its index.) O(n r d) time; no similarity m
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.kernels import Peak, by_rows
+from lab.kernels import Peak, by_rows, mean_of_rows
 from lab.losses._base import Loss
 from lab.losses._batch import Batch
 
@@ -41,7 +43,15 @@ class MemoryContrastive(Loss):
         "Negatives below this are left alone.", default=0.5, ge=0, le=1, unit="cosine", source="Wang et al. 2020"
     )
 
+    def total(self, batch: Batch) -> Tensor:
+        return mean_of_rows(batch.queries, batch.items, self._of_rows(batch))
+
     def values(self, batch: Batch) -> Tensor:
+        return by_rows(batch.queries, batch.items, self._of_rows(batch))
+
+    def _of_rows(self, batch: Batch) -> Callable[[Tensor, slice], Tensor]:
+        """Return the function of similarities and rows that the kernels call."""
+
         def values_of_rows(similarities: Tensor, rows: slice) -> Tensor:
             positives, ranked = batch.masks(rows, include_self=False)
             hard_negatives = ranked & ~positives & (similarities > self.knobs.margin)
@@ -49,4 +59,4 @@ class MemoryContrastive(Loss):
             push = (similarities * hard_negatives).sum(1)
             return (pull + push).masked_fill(~positives.any(1), torch.nan)
 
-        return by_rows(batch.queries, batch.items, values_of_rows)
+        return values_of_rows

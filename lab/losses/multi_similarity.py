@@ -1,25 +1,24 @@
-"""Multi-similarity loss (Wang et al., 2019), from pytorch-metric-learning, with its miner.
+"""Multi-similarity loss (Wang et al., 2019), with its miner.
 
 For query a, over its mined positives and negatives,
 
     1/alpha log(1 + sum exp(-alpha (s - base)))   +   1/beta log(1 + sum exp(beta (s - base)))
 
 then the mean over all queries. The miner keeps positives below the hardest negative plus epsilon, and negatives above
-the hardest positive minus epsilon. O(n r log r) time, O(n r) memory.
+the hardest positive minus epsilon. O(n r d) time; no similarity matrix is
+kept.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
+import torch
 from torch import Tensor
 
 from lab.core.knobs import knob
-from lab.losses._batch import Batch
-from lab.losses._pml import PmlLoss, references
+from lab.losses._pairs import PairLoss, Pairs, log_sum_exp
 
 
-class MultiSimilarity(PmlLoss):
+class MultiSimilarity(PairLoss):
     """Soft maximum over hard positives and hard negatives (Wang et al., 2019). Not negative, lower is better.
 
     Pairs that a trainer's miner passes are used as they are.
@@ -58,24 +57,23 @@ class MultiSimilarity(PmlLoss):
     def learns_from_negatives(self) -> bool:
         return not self.knobs.miner
 
-    @property
-    def pairs_add_up(self) -> bool:
-        return not self.knobs.miner
+    def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        knobs = self.knobs
+        positives = pairs.positives != 0  # a pair counts once, however often it was mined
+        negatives = pairs.negatives != 0
+        if knobs.miner and pairs.batch.mined is None:
+            positives, negatives = _hard(similarities.detach(), positives, negatives, knobs.epsilon)
+        pull = log_sum_exp(knobs.alpha * (knobs.base - similarities), positives)
+        push = log_sum_exp(knobs.beta * (similarities - knobs.base), negatives)
+        zero = torch.zeros_like(pull)
+        values = torch.logaddexp(pull, zero) / knobs.alpha + torch.logaddexp(push, zero) / knobs.beta
+        return values[:, None], torch.ones_like(values)[:, None]
 
-    def build(self, library: Any) -> Any:
-        return library.MultiSimilarityLoss(alpha=self.alpha, beta=self.beta, base=self.base)
 
-    def pairs(self, batch: Batch) -> tuple[Tensor, ...] | None:
-        if batch.mined is not None or not self.knobs.miner:
-            return super().pairs(batch)
-        return _hard_pairs(batch, self.knobs.epsilon)
-
-
-def _hard_pairs(batch: Batch, epsilon: float) -> tuple[Tensor, ...]:
-    """Mine hard pairs by the library's miner, and drop the pairs of a query with itself."""
-    from pytorch_metric_learning import miners
-
-    miner = miners.MultiSimilarityMiner(epsilon=epsilon)
-    a1, p, a2, n = miner(batch.queries, batch.query_labels, *references(batch))
-    others = ~batch.itself[a1, p]
-    return a1[others], p[others], a2, n
+def _hard(similarities: Tensor, positives: Tensor, negatives: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+    """Keep positives that no longer lead the hardest negative by epsilon, and negatives alike, bool [b r] each."""
+    nearest_negative = similarities.masked_fill(~negatives, -torch.inf).amax(1, keepdim=True)
+    farthest_positive = similarities.masked_fill(~positives, torch.inf).amin(1, keepdim=True)
+    hard_positives = positives & (similarities - epsilon < nearest_negative)
+    hard_negatives = negatives & (similarities + epsilon > farthest_positive)
+    return hard_positives, hard_negatives

@@ -1,7 +1,8 @@
-"""Contrastive loss on the signal-to-noise distance (Yuan et al., 2019), from pytorch-metric-learning.
+"""Contrastive loss on the signal-to-noise distance (Yuan et al., 2019).
 
 The distance of a query x to z is var(x - z) / var(x), over the entries of the unit rows; a row of equal numbers has no
-signal to divide by and is refused. Averages as the contrastive loss does. O(n r d) time, O(n r) memory.
+signal to divide by and is refused. Averages as the contrastive loss does. O(n r d) time; no
+matrix of distances is kept.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from lab.core.knobs import knob
+from lab.kernels import Peak
 from lab.losses._batch import Batch
-from lab.losses._pml import PmlLoss
+from lab.losses._pairs import PairLoss, Pairs
+from lab.losses.contrastive import contrastive_terms
 
 
-class SignalToNoiseRatioContrastive(PmlLoss):
+class SignalToNoiseRatioContrastive(PairLoss):
     """Contrastive loss on noise over signal. Not negative, lower is better.
 
     When to use: to compare the signal-to-noise distance with the Euclidean one. A batch needs at least two images per
@@ -31,18 +35,29 @@ class SignalToNoiseRatioContrastive(PmlLoss):
     """
 
     family = "pair"
+    peak = Peak(9, tiles=1.4)
     takes_zero_rows = False
     learns_from_negatives = True
 
     pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, unit="variance ratio")
     neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, unit="variance ratio")
 
-    def build(self, library: Any) -> Any:
-        from lab.losses._pml_lean import LeanSNRDistance
+    def sides(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return rows whose product is a distance minus 1: (energy of the item - 2 product) / energy of the query."""
+        queries = batch.queries - batch.queries.mean(1, keepdim=True)
+        items = batch.items - batch.items.mean(1, keepdim=True)
+        query_energy = queries.square().sum(1, keepdim=True)
+        item_energy = items.square().sum(1, keepdim=True)
+        left = torch.cat([-2 * queries / query_energy, 1 / query_energy], 1)
+        return left, torch.cat([items, item_energy], 1)
 
-        return library.SignalToNoiseRatioContrastiveLoss(
-            pos_margin=self.pos_margin, neg_margin=self.neg_margin, distance=LeanSNRDistance()
-        )
+    def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        tiny = torch.finfo(similarities.dtype).tiny
+        apart = (1 + similarities).clamp_min(tiny)  # those of different rows are not zero, however they are rounded
+        equal = pairs.batch.equal_rows(pairs.rows)
+        if equal is not None:
+            apart = apart.masked_fill(equal, 0)
+        return contrastive_terms(apart, pairs, self.knobs.pos_margin, self.knobs.neg_margin)
 
     def _admit(self, *args: Any) -> Batch:
         batch = super()._admit(*args)

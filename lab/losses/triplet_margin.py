@@ -1,7 +1,8 @@
-"""Triplet margin loss (Schroff et al., 2015), from pytorch-metric-learning.
+"""Triplet margin loss (Schroff et al., 2015).
 
 On Euclidean distances of unit rows: mean of [d(a, p) - d(a, n) + margin]+ over the triplets where it is not zero.
-O(p n) time and memory with every triplet, for p positive pairs; `triplets_per_anchor` draws some instead, and so does
+O(p r + n r d) time for p positive pairs, and no matrix is kept, except by `swap`, which also compares positives with
+negatives. `triplets_per_anchor` draws some triplets instead, and so does
 the miner of Wu et al. (2017), with which 004 runs it: as many triplets a query as its class has members, each with a
 positive drawn evenly and a negative drawn as 1 / q(d), the density of distances between random points of the sphere,
 
@@ -13,16 +14,21 @@ are left out.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
+import torch
 from torch import Tensor
 
+from lab.core.catalog import name_of
+from lab.core.explain import need
 from lab.core.knobs import MOST_ITEMS, knob
-from lab.losses._batch import Batch
-from lab.losses._pml import PmlTripletLoss, references
+from lab.losses._batch import Batch, references
+from lab.losses._pairs import Pairs, distances, entries, slots
+from lab.losses._triplets import TripletLoss, Triplets, every_triplet, summed_by_query
 
 
-class TripletMargin(PmlTripletLoss):
+class TripletMargin(TripletLoss):
     """A positive should be nearer than a negative by a margin. Not negative, lower is better.
 
     When to use: the classical triplet loss, as a baseline. A batch needs at least two images per class; large batches
@@ -54,24 +60,65 @@ class TripletMargin(PmlTripletLoss):
         source="Wu et al. 2017, section 4",
     )
 
-    def pairs(self, batch: Batch) -> tuple[Tensor, ...]:
-        if self.knobs.swap and batch.items is not batch.queries:
+    def __post_init__(self) -> None:
+        if self.knobs.miner != "none":
+            need(f"The miner of {name_of(type(self))}", "train", "pytorch_metric_learning")
+
+    @property
+    def by_blocks(self) -> bool:
+        return not self.knobs.swap
+
+    def drawn(self, batch: Batch) -> Triplets | None:
+        if self.knobs.miner == "distance_weighted":
+            return _distance_weighted(batch)
+        if self.knobs.swap and self.knobs.triplets_per_anchor is None:
+            return every_triplet(batch)
+        return super().drawn(batch)
+
+    def _with_drawn(self, batch: Batch) -> Batch:
+        if not self.knobs.swap:
+            return super()._with_drawn(batch)
+        if batch.items is not batch.queries:
             raise ValueError(
                 "TripletMargin: swap compares positives with negatives and takes no ref_emb or memory; set swap=False."
             )
-        if batch.mined is not None or self.knobs.miner == "none":
-            return super().pairs(batch)
-        return _distance_weighted(batch)
+        mined = self.drawn(batch) if batch.mined is None else every_triplet(batch)
+        return replace(batch, mined=mined)
 
-    def build(self, library: Any) -> Any:
-        return library.TripletMarginLoss(
-            margin=self.margin,
-            swap=self.swap,
-            smooth_loss=self.smooth,
-        )
+    def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+        """Walk through the positives of each query, from its first to its last, and compare each with all negatives."""
+        apart = distances(similarities, pairs.batch, pairs.rows)
+        totals = []
+        counts = []
+        query, item, _ = entries(pairs.positives)
+        for positive, there in slots(query, item, len(apart)):
+            weights = pairs.positives.gather(1, positive[:, None])[:, 0] * there
+            losses = self._of_gaps(apart.gather(1, positive[:, None]) - apart)
+            weights_of_triplets = weights[:, None] * pairs.negatives
+            totals.append((losses * weights_of_triplets).sum(1))
+            counts.append(((losses > 0) * weights_of_triplets).sum(1))
+        if not totals:
+            nothing = apart.sum(1, keepdim=True) * 0
+            return nothing, nothing.detach()
+        return torch.stack(totals).sum(0)[:, None], torch.stack(counts).sum(0)[:, None].to(apart)
+
+    def terms_of_triplets(self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch) -> tuple[Tensor, Tensor]:
+        query, positive, negative = triplets
+        to_negative = apart[query, negative]
+        if self.knobs.swap:  # the rows are the whole batch, so there are distances from every positive
+            to_negative = torch.minimum(to_negative, apart[positive, negative])
+        losses = self._of_gaps(apart[query, positive] - to_negative)
+        total = summed_by_query(losses, query, len(apart))
+        count = summed_by_query((losses > 0).to(losses), query, len(apart))
+        return total[:, None], count[:, None]
+
+    def _of_gaps(self, gaps: Tensor) -> Tensor:
+        """Compute the loss of triplets from the distance of the positive minus that of the negative."""
+        violations = gaps + self.knobs.margin
+        return torch.nn.functional.softplus(violations) if self.knobs.smooth else violations.clamp_min(0)
 
 
-def _distance_weighted(batch: Batch) -> tuple[Tensor, ...]:
+def _distance_weighted(batch: Batch) -> Triplets:
     """Draw triplets by the library's miner, and drop those that pair a query with itself."""
     from pytorch_metric_learning import miners
 

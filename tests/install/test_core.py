@@ -58,7 +58,10 @@ attempt("table", found.to_frame)
 print(*asked_for)
 """
 
-OWN = {"recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contextual", "class_anchor_margin", "blackbox_ap", "fast_ap"}
+OWN = {
+    "recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contextual", "class_anchor_margin", "blackbox_ap", "fast_ap",
+    "contrastive", "margin", "multi_similarity", "nt_xent", "signal_to_noise_ratio_contrastive", "triplet_margin",
+}  # fmt: skip
 """Losses that the lab is about, and some that they are compared with; they must need no extra."""
 
 
@@ -71,7 +74,7 @@ def test_losses_metrics_samplers_and_inspection_need_no_extra():
     assert done.returncode == 0, done.stderr
     asked_for = set(done.stdout.split())
     assert not asked_for & OWN
-    assert {"contrastive", "multi_similarity", "nmi", "ami", "figure", "table"} <= asked_for
+    assert {"proxy_nca", "soft_triple", "nmi", "ami", "figure", "table"} <= asked_for
 
 
 def test_a_part_whose_extra_is_missing_says_what_to_type():

@@ -286,9 +286,9 @@ def test_margin_with_a_boundary_for_each_class():
     one, many = (losses.create("margin", boundaries=count, learn_beta=True).double() for count in (None, 3))
     torch.testing.assert_close(many(given, labels), one(given, labels))
     with torch.no_grad():
-        many.inner.beta[1] = 0.3
+        many.boundary[1] = 0.3
     assert not torch.isclose(many(given, labels), one(given, labels))
     many(given, labels).backward()
-    assert many.inner.beta.grad.shape == (3,) and many.inner.beta.grad.abs().sum() > 0
+    assert many.boundary.grad.shape == (3,) and many.boundary.grad.abs().sum() > 0
     with pytest.raises(ValueError, match="with 2 boundaries labels must run from 0 to 1, got 0 to 2"):
         losses.create("margin", boundaries=2)(given, labels)

@@ -34,8 +34,8 @@ WRAPPED = {
 STEEP = {"contrastive", "margin", "triplet_margin"}
 """Losses over distances, whose slope between equal rows is made of rounding: there the order of sums shows."""
 
-WHOLE = {"contextual", "multi_similarity"}
-"""Losses without weights that each process computes whole, contextual unless its loops are compiled."""
+WHOLE = {"contextual"}
+"""Losses without weights that each process computes whole, unless their loops are compiled."""
 
 
 def made(name):

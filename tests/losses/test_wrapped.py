@@ -10,7 +10,7 @@ from pytorch_metric_learning import miners
 from lab import losses
 from lab.kernels import unit
 from lab.losses._batch import admit
-from lab.losses._pml import triplets
+from lab.losses._triplets import every_triplet
 
 LABELS = torch.tensor([4, 0, 2, 2, 0, 1, 2, 4, 3, 2, 0])
 DIM = 6
@@ -75,7 +75,7 @@ def test_class_losses_equal_the_library(name):
 
 
 def test_every_triplet_is_there_once():
-    anchors, positives, negatives = triplets(admit("test", rows(), LABELS), None)
+    anchors, positives, negatives = every_triplet(admit("test", rows(), LABELS))
     found = list(zip(anchors.tolist(), positives.tolist(), negatives.tolist(), strict=True))
     n, y = range(len(LABELS)), LABELS.tolist()
     wanted = {(a, p, z) for a in n for p in n for z in n if a != p and y[a] == y[p] and y[a] != y[z]}
@@ -95,7 +95,7 @@ def test_negatives_are_drawn_evenly_over_distances():
     labels = torch.tensor([0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
     loss, drawn = losses.create("triplet_margin", miner="distance_weighted"), torch.zeros(10)
     for _ in range(200):
-        anchors, positives, negatives = loss.pairs(admit("test", batch, labels))
+        anchors, positives, negatives = loss.drawn(admit("test", batch, labels))
         assert (labels[anchors] == labels[positives]).all() and (anchors != positives).all()
         assert (labels[anchors] != labels[negatives]).all()
         drawn += torch.bincount(negatives[anchors == 0], minlength=10)
@@ -108,7 +108,7 @@ def test_negatives_are_drawn_evenly_over_distances():
 def test_mined_triplets_are_averaged_over_those_that_violate_the_margin():
     loss, given = losses.create("triplet_margin", miner="distance_weighted"), rows()
     torch.manual_seed(3)
-    triples = list(zip(*(one.tolist() for one in loss.pairs(admit("test", unit(given), LABELS))), strict=True))
+    triples = list(zip(*(one.tolist() for one in loss.drawn(admit("test", unit(given), LABELS))), strict=True))
     torch.manual_seed(3)
     total, points = loss(given, LABELS), unit(given)
     terms = [(points[a] - points[p]).norm() - (points[a] - points[n]).norm() + 0.05 for a, p, n in triples]

@@ -5,10 +5,12 @@ Files of version 0.2 fit, too. Fields that no schema names stay as they are: lat
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from typing import Annotated, Any, Literal, Required
 
 from pydantic import BeforeValidator, Field
 
+from lab.core.image_list import ImageList
 from lab.core.stored import Count, Few, Fields, Flag, Number, Numbers, Scores, Stored, Text, Texts, Time, check
 
 
@@ -241,3 +243,32 @@ class PublishedFile(Stored):
     """config.json of a model folder."""
 
     rankscope: Published
+
+
+FILES: dict[str, Any] = {
+    "config.json": PublishedFile,
+    "images.json": ImageList,
+    "launch.json": Process,
+    "maps/*.json": MapJob,
+    "marks.json": Stored,
+    "meta.json": Meta,
+    "owner.json": Stored,
+    "relevance.json": Stored,
+    "remarks.json": Remarks,
+    "scores/*.json": ScoresFile,
+    "sent.json": SentFile,
+    "status.json": Status,
+    "threshold.json": Stored,
+}
+"""The JSON files of a run or a model folder, and their schemas; `Run.read` goes by this table. `Stored` stands for
+those whose reader has a schema of its own: `lab.threshold`, `lab.core.ownership`, and version 0.2."""
+
+LONG = ("images.json", "marks.json", "relevance.json")
+"""Those of them that list every image, so that they may be large."""
+
+
+def schema_of(name: str) -> Any:
+    """Return the schema of a file, named from the folder on: `scores/test.json`."""
+    if name in FILES:
+        return FILES[name]
+    return next(kind for pattern, kind in FILES.items() if "*" in pattern and fnmatch(name, pattern))

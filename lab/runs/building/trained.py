@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from lab.core import ownership
 from lab.core.explain import last_line
@@ -118,19 +125,56 @@ def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
     if choice.outside or not isinstance(weights, dict) or ownership.is_own(run.path, "config.yaml"):
         return
     choice.check(without_fetching(choice))
+    tensors = {part: value for part, value in weights.items() if isinstance(value, torch.Tensor)}
+    held = {part: value.shape for part, value in tensors.items()}
+    most = LARGER * sum(value.numel() for value in tensors.values()) + SMALL
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _at_most(most, f"The {name} checkpoint of {run.name}"):
             shapes = {part: value.shape for part, value in choice.create(without_fetching(choice)).state_dict().items()}
     except ValueError:
         raise
     except (RuntimeError, NotImplementedError, TypeError):  # a network that computes with its weights while it is built
         return
-    held = {part: value.shape for part, value in weights.items() if isinstance(value, torch.Tensor)}
     other = next((part for part in shapes if held.get(part) != shapes[part]), None)
     if other is not None:
         raise ValueError(
             f"The {name} checkpoint of {run.name} does not fit its config.yaml: the encoder has {other} of the shape "
             f"{list(shapes[other])}, and the checkpoint {list(held[other]) if other in held else 'none'}."
+        )
+
+
+LARGER, SMALL = 4, 1_000_000
+"""How many times as many numbers as its checkpoint holds a network may have while it is built, which may make some
+parts twice; and how many any network may have."""
+
+
+@contextmanager
+def _at_most(most: int, what: str) -> Iterator[None]:
+    """Stop building a network in this thread once it has more than so many numbers: a network of billions takes
+    seconds to build even without memory.
+
+    Raises:
+        ValueError: it has; `what` is the checkpoint that it does not fit.
+    """
+    here, built = threading.get_ident(), 0
+
+    def count(_module: nn.Module, _name: str, values: Tensor | None) -> None:
+        nonlocal built
+        if values is not None and threading.get_ident() == here:
+            built += values.numel()
+            if built > most:
+                raise RuntimeError("it is too large")
+
+    try:
+        with register_module_parameter_registration_hook(count), register_module_buffer_registration_hook(count):
+            yield
+    except Exception:  # libraries have sentences of their own for a network that they cannot build
+        if built <= most:
+            raise
+    if built > most:
+        raise ValueError(
+            f"{what} does not fit its config.yaml: the encoder has more than {most:,} numbers, many times as many as "
+            "the checkpoint."
         )
 
 

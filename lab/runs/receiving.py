@@ -133,8 +133,9 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
         with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=_Checked) as archive:
             yield archive
     except DAMAGED as error:
-        why = explain(error).rstrip(".")
-        raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged ({why}).") from None
+        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(error)  # lists what was tried
+        why = "" if known else f" ({explain(error).rstrip('.')})"
+        raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged{why}.") from None
 
 
 def _check_list(path: Path) -> None:

@@ -38,8 +38,8 @@ SLOWEST = 2.0
 NOT_A_SENTENCE = re.compile(
     r"Traceback|object at 0x|NoneType|<class|\b__\w+__\b|positional argument|keyword argument|Errno|site-packages"
     r"|invalid literal|subscriptable|has no attribute|codec can't|'(str|int|list|dict|float|bool|tuple)'|unhashable"
-    r"|indices must be|Exceeds the limit|set_int_max|recursion|unpack|unsupported (operand|format)|could not convert"
-    r"|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|I/O error"
+    r"|indices must be|Exceeds the limit|set_int_max|recursion|to unpack|ReadError|unsupported (operand|format)"
+    r"|could not convert|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|I/O error"
     r"|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
 )
 """What no person should read."""
@@ -587,6 +587,7 @@ def main() -> None:
 
     asked, began = arguments(__doc__.splitlines()[0], 6_421), time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    os.environ["LAB_CACHE"] = str(folder / "cache")
     try:
         failed = []
         for what, wrong in campaign(make(folder), asked.trials, asked.seed):

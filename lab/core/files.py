@@ -321,6 +321,18 @@ def other_kind(path: Path) -> str:
     return "a folder" if os.path.isdir(path) else "a pipe, socket or device"
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file of a folder that somebody may have sent. A run has rights besides: see `Run.file`.
+
+    Raises:
+        ValueError: it is a link that leads out of the folder.
+    """
+    path = folder / name
+    if path.is_symlink() and not whole(path).is_relative_to(whole(folder)):
+        raise ValueError(f"{path} is a link that leads out of its folder; replace it by the file itself.")
+    return path
+
+
 def checked(path: Path) -> Path:
     """The path of a file that is about to be opened.
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.core.explain import quoted
 from lab.core.files import checked
 from lab.core.formats import FORMULA
 from lab.core.number_blocks import line_blocks, read_block
@@ -85,14 +86,17 @@ def arrow_columns(table: Any) -> dict[str, Any]:
     """Return the columns of an Arrow table: floating-point ones as arrays, which know how exact they are.
 
     Raises:
-        ValueError: two columns have one name.
+        ValueError: two columns have one name, or a text is damaged.
     """
     import pyarrow as pa
 
     _check_names(table.column_names, "The table")
     columns: dict[str, Any] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+        try:
+            columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+        except UnicodeDecodeError:
+            raise ValueError(f"The column {quoted(name)} of the table holds text that is not UTF-8.") from None
     return columns
 
 

@@ -87,7 +87,8 @@ class Remarks(Stored, total=False):
 class Measured(Stored, total=False):
     """What is kept with arrays, in their header, and with scores: which weights they are of.
 
-    loss, sentence: of a batch that was kept, and why a training stopped at it.
+    loss, sentence: of a batch that was kept, and why a training stopped at it. place: what the names of images beside
+    embeddings are relative to. numbers: a digest of the list whose numbers they bear.
     """
 
     checkpoint: Text | None
@@ -96,6 +97,8 @@ class Measured(Stored, total=False):
     testing: Fields
     loss: Number | None
     sentence: Text
+    place: Text | None
+    numbers: Text | None
 
 
 class ScoresFile(Measured, total=False):

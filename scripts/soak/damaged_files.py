@@ -39,8 +39,8 @@ NOT_A_SENTENCE = re.compile(
     r"Traceback|object at 0x|NoneType|<class|\b__\w+__\b|positional argument|keyword argument|Errno|site-packages"
     r"|invalid literal|subscriptable|has no attribute|codec can't|'(str|int|list|dict|float|bool|tuple)'|unhashable"
     r"|indices must be|Exceeds the limit|set_int_max|recursion|to unpack|ReadError|unsupported (operand|format)"
-    r"|could not convert|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|I/O error"
-    r"|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
+    r"|could not convert|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update"
+    r"|I/O error|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
 )
 """What no person should read."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lab.core import stored, tables
 from lab.core.explain import faiss_library
-from lab.core.files import checked
+from lab.core.files import checked, inside
 from lab.core.stored import Texts
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
@@ -98,8 +98,16 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
     except Exception as error:  # each library raises kinds of its own
         if type(error) is ValueError:  # a sentence of ours
             raise
-        reason = " ".join(str(error).split())[:300].rstrip(".")
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{_why(error)}.") from None
+
+
+def _why(error: Exception) -> str:
+    """What a library says, in brackets; "" for what Python says, which nobody needs."""
+    if isinstance(error, MemoryError):
+        return " (or is larger than memory)"
+    if isinstance(error, OSError | UnicodeError | LookupError | TypeError | AttributeError):
+        return ""
+    return f" ({' '.join(str(error).split())[:300].rstrip('.')})"
 
 
 def _numpy(path: Path, vector: str) -> Source:
@@ -112,7 +120,7 @@ def _numpy(path: Path, vector: str) -> Source:
                 held = {name: read[name] for name in read.files}
     except ValueError as error:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
-            raise OSError(error) from None
+            raise ValueError(f"{path} is damaged, or no array that numpy wrote.") from None
         raise ValueError(
             f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
@@ -195,9 +203,10 @@ def _keys_in(text: str, name: str) -> list[str]:
         ValueError: it is no list of texts.
     """
     try:
-        return stored.check(json.loads(text), Texts, name)
-    except (json.JSONDecodeError, RecursionError):
+        keys = json.loads(text)
+    except (ValueError, RecursionError):
         raise ValueError(f"{name} is damaged: it is no JSON list.") from None
+    return stored.check(keys, Texts, name)
 
 
 def _table(path: Path, vector: str) -> Source:
@@ -357,11 +366,11 @@ def _folder(path: Path, vector: str) -> Source:
             f"{path} is no export to faiss; for a folder of pictures use `lab embed FOLDER --encoder NAME`, and write "
             "a data set of Hugging Face as Parquet."
         )
-    source = _faiss(path / "index.faiss", vector)
+    source = _faiss(inside(path, "index.faiss"), vector)
     if (path / "keys.json").is_file():
         from lab.search import IndexFile
 
-        names = stored.read(path / "keys.json", IndexFile, stored.MOST_LISTED)
+        names = stored.read(inside(path, "keys.json"), IndexFile, stored.MOST_LISTED)
         if "keys" not in names or "classes" not in names:
             raise ValueError(f"{path / 'keys.json'} is damaged: it lacks keys or classes.")
         source.columns = {"key": names["keys"], "class": names["classes"]}

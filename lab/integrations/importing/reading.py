@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from lab.core import stored, tables
+from lab.core.arrays import bytes_of
 from lab.core.explain import faiss_library
-from lab.core.files import checked, inside
+from lab.core.files import check_fits, checked, inside
 from lab.core.stored import Texts
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
@@ -53,7 +56,26 @@ def read(path: Path | str, vector: str = "") -> Source:
     reader = READERS.get(checked(path).suffix.lower())
     if reader is None:
         raise ValueError(f"{path.name} is of no kind that is read; these are: {', '.join(READERS)}.")
-    return _opened(path, lambda: reader(path, vector))
+    _check_unpacked(path)
+    source = _opened(path, lambda: reader(path, vector))
+    check_fits(path, 4 * math.prod(source.vectors.shape))  # as float32; one number may stand for all of them
+    return source
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse a file of numpy or torch, which is a ZIP, that would fill the memory when it is unpacked.
+
+    Raises:
+        ValueError: it would.
+    """
+    if path.suffix.lower() not in (".npz", ".pt", ".pth") or not zipfile.is_zipfile(path):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):  # its reader says what is wrong
+        return
+    check_fits(path, unpacked)
 
 
 def table(source: Any) -> dict[str, Any]:
@@ -188,6 +210,7 @@ def _safetensors(path: Path, vector: str) -> Source:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:  # which knows bfloat16
+        check_fits(path, bytes_of(file, file.keys()))
         held, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     source = _of_tensors(held, vector, path)
     if "keys" in metadata:
@@ -349,6 +372,7 @@ def _faiss(path: Path, vector: str) -> Source:
         index = faiss.downcast_index(index.index)
     if hasattr(index, "make_direct_map"):
         index.make_direct_map()
+    check_fits(path, 4 * index.ntotal * index.d)
     try:
         vectors = index.reconstruct_batch(np.arange(index.ntotal))
     except RuntimeError:

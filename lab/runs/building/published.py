@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import check_allowed
+from lab.core.files import check_allowed, check_fits
 
 if TYPE_CHECKING:
     from lab.runs.folder import Run
@@ -70,4 +70,5 @@ def _tensors(path: Path) -> dict[str, Any]:
         ValueError: it is damaged, or is not there.
     """
     with arrays.opened(path, "pt") as file:
+        check_fits(path, arrays.bytes_of(file, file.keys()))
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

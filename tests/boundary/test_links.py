@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import lab
 import lab.runs
@@ -19,7 +20,6 @@ from tests.boundary.watching import watched
 FILES = (
     "status.json",
     "meta.json",
-    "images.json",
     "scores/test.json",
     "scores/test.safetensors",
     "embeddings/test.safetensors",
@@ -28,9 +28,10 @@ FILES = (
     "embeddings",
     "checkpoints",
 )
+PICTURE = Image.new("RGB", (32, 32), "red")
 COMMANDS = (
-    "runs", "runs RUN", "runs check RUN", "runs report RUN", "runs verdict RUN", "evaluate RUN", "threshold RUN",
-    "export RUN --to csv --output OUT",
+    "runs", "runs RUN", "runs check RUN", "runs report RUN", "runs verdict RUN", "threshold RUN",
+    "export RUN --to csv --output OUT", "evaluate RUN",
 )  # fmt: skip
 
 
@@ -46,6 +47,8 @@ def moved_out(folder: Path, name: str, outside: Path) -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_no_file_of_a_stranger_is_read_through_a_link(gift, tmp_path, name, monkeypatch, capsys):  # noqa: F811
     moved_out(gift.path, name, tmp_path / "outside")
+    with pytest.raises(ValueError, match=r"names the path .* lies outside its folder, and this account did not"):
+        gift.file(f"{name}/x" if name in ("embeddings", "checkpoints") else name)
     for words in COMMANDS:
         given = words.replace("RUN", str(gift.path)).replace("OUT", str(tmp_path / "out")).split()
         with watched(tmp_path / "outside", monkeypatch) as seen:
@@ -53,24 +56,22 @@ def test_no_file_of_a_stranger_is_read_through_a_link(gift, tmp_path, name, monk
         told = capsys.readouterr()
         assert not seen, (words, seen)
         assert not PYTHON.search(told.out + told.err)
-    with pytest.raises(ValueError, match=r"names the path .* lies outside its folder, and this account did not"):
-        lab.runs.Run(gift.path).file(f"{name}/x" if name in ("embeddings", "checkpoints") else name)
 
 
 @pytest.mark.parametrize("name", ["checkpoints/best.safetensors", "checkpoints", "embeddings/test.safetensors"])
 def test_a_link_inside_the_folder_and_the_links_of_this_account_are_followed(gift, tmp_path, name):  # noqa: F811
     (gift.path / "beside").mkdir()
     moved_out(gift.path, name, gift.path / "beside")
-    assert lab.load(gift.path).encoder.dim and len(gift.embeddings("test"))
+    assert lab.load(gift.path).embed([PICTURE]).shape and len(gift.embeddings("test"))
     place = Path(shutil.move((gift.path / name).resolve(), tmp_path / "scratch"))
     (gift.path / name).unlink()
     (gift.path / name).symlink_to(place)
     with pytest.raises(ValueError, match="add --allow paths"):
         lab.load(gift.path), gift.embeddings("test")
     allowed = lab.runs.Run(gift.path, allow="paths")
-    assert lab.load(allowed).encoder.dim and len(allowed.embeddings("test"))
+    assert lab.load(allowed).embed([PICTURE]).shape and len(allowed.embeddings("test"))
     ownership.sign(gift.path, "config.yaml")
-    assert lab.load(gift.path).encoder.dim and len(gift.embeddings("test"))
+    assert lab.load(gift.path).embed([PICTURE]).shape and len(gift.embeddings("test"))
 
 
 def test_the_links_of_the_hubs_cache_are_followed(gift, tmp_path):  # noqa: F811
@@ -81,7 +82,7 @@ def test_the_links_of_the_hubs_cache_are_followed(gift, tmp_path):  # noqa: F811
     for number, file in enumerate(sorted(model.iterdir())):
         file.rename(blobs / str(number))
         (snapshot / file.name).symlink_to(Path("../../blobs") / str(number))
-    assert lab.load(snapshot).encoder.dim
+    assert lab.load(snapshot).embed([PICTURE]).shape
     (snapshot / "model.safetensors").unlink()
     (snapshot / "model.safetensors").symlink_to(gift.checkpoint("best"))
     with pytest.raises(ValueError, match="lies outside its folder"):

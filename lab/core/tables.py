@@ -79,8 +79,8 @@ def read_arrow(path: Path) -> Any:
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:300].rstrip(".")
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
+        reason = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())[:300].rstrip('.')})"
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{reason}.") from None
 
 
 def _bytes_of_parquet(about: Any) -> int:

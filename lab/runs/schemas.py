@@ -107,6 +107,9 @@ class ScoresFile(Measured, total=False):
     values: Required[Scores]
     queries: Count
     excluded: Count
+    unlabelled: Count
+    left_out: Count
+    warnings: Texts
     seconds: Number | None
 
 
@@ -222,7 +225,12 @@ def record_of(value: dict[str, Any]) -> dict[str, Any]:
     kind = value.get("kind")
     if isinstance(kind, str) and kind in ("validated", "evaluated"):
         value = {"values": {}, **value}  # a loop of somebody's making may measure nothing
-    return check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    record = check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    if kind == "checkup" and "precisions" in record["values"]:
+        precisions, classes = record["values"]["precisions"], record["values"].get("classes")
+        if not (isinstance(precisions, list) and isinstance(classes, list) and len(precisions) == len(classes)):
+            raise ValueError("the record is damaged: its precisions and classes must be lists of one length.")
+    return record
 
 
 class PublishedLayout(Stored, total=False):

@@ -68,7 +68,7 @@ def _check_unpacked(path: Path) -> None:
     Raises:
         ValueError: it would.
     """
-    if path.suffix.lower() not in (".npz", ".pt", ".pth") or not zipfile.is_zipfile(path):
+    if path.suffix.lower() not in (".npz", ".pt", ".pth"):
         return
     try:
         with zipfile.ZipFile(path) as archive:

@@ -24,7 +24,7 @@ from filelock import FileLock
 import lab.maps
 from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import appending, check_allowed, write_json
+from lab.core.files import appending, check_allowed, read_small, write_json
 from lab.core.installed import children
 from lab.core.streams import result_of
 from lab.maps.of_run import OVER_TIME, Map, draw, moments, sheet
@@ -135,7 +135,7 @@ class Chart:
 
     @property
     def _log(self) -> Path:
-        return self._file.with_suffix(".log")
+        return self.run.file(f"maps/{self.split}.{self.method}.log")
 
     @property
     def fingerprint(self) -> str:
@@ -178,7 +178,7 @@ class Chart:
         # The process ended without a result: report its last message.
         reason = "There was no message; it may have been killed."
         if self._log.is_file():
-            lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
+            lines = read_small(self._log).decode(errors="replace").strip().splitlines()
             if lines:
                 reason = f"It said: {lines[-1][:300]}"
         return {"state": "failed", "sentence": f"The process that drew the map ended early. {reason}"}

@@ -134,5 +134,5 @@ def _arrays(run: Run) -> Iterator[Finding]:
     readers = {"checkpoints": _loaded, **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read)}
     for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
-            if wrong := _refused(lambda name, read=read: read(run.file(name)), f"{folder}/{path.name}"):
+            if wrong := _refused(read, path):
                 yield Finding(str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE)

@@ -349,9 +349,11 @@ class Run:
 
         Raises:
             ValueError: it, or the folder that it lies in, is a link that leads out of the run's folder, and this
-                account did not make that.
+                account did not make that; or the name itself leads out.
         """
         path = self.path / name
+        if ".." in path.parts[len(self.path.parts) :] or name.startswith("/"):
+            raise ValueError(f"Run {self.name} has no file {quoted(name)}, which would lie outside its folder.")
         if path.is_symlink() or ("/" in name and path.parent.is_symlink()):
             rights = self.rights()
             rights.check([rights.reference(name, PATH, str(whole(path)))])

@@ -76,7 +76,8 @@ def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> P
     Raises:
         ValueError: the split has not been embedded, or nothing tells which images it is of.
     """
-    stored, place = {}, None
+    stored: dict[str, np.ndarray] = {}
+    place = None
     if items is None or split in run.splits:
         stored, place = _beside(run, split)
     embedded = None

@@ -112,6 +112,18 @@ def test_weights_that_are_no_tensors_are_a_sentence(folders, part):
         path.write_bytes(whole)
 
 
+def test_a_checkpoint_whose_step_is_no_number_is_a_sentence(folders):
+    run = lab.runs.Run(folders.run)
+    path = run.checkpoint("best")
+    whole, state = path.read_bytes(), checkpoint.load(path)
+    try:
+        checkpoint.save(path, {**state, "progress": {"step": []}})
+        with pytest.raises(ValueError, match=r"does not fit its config.yaml: its step is \[\], no whole number"):
+            open_trained(run, "best")
+    finally:
+        path.write_bytes(whole)
+
+
 def test_a_listing_shows_a_run_whose_corrections_are_no_path(folders):
     path = folders.run / "config.yaml"
     whole = path.read_bytes()

@@ -18,7 +18,7 @@ from torch.nn.modules.module import (
 )
 
 from lab.core import ownership
-from lab.core.explain import last_line
+from lab.core.explain import last_line, quoted
 from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
 from lab.runs.building import published
@@ -99,7 +99,7 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
         _check_size(run, name, state)
         encoder = _empty(run)
     try:
-        weights, loss, step = dict(state["encoder"]), dict(state["loss"]), int(state["progress"]["step"])
+        weights, loss, step = _parts_of(state)
         for part, value in {**loss, **weights}.items():
             if not isinstance(value, torch.Tensor):
                 raise ValueError(f"{part} is no tensor.")
@@ -111,6 +111,21 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     if config.evaluation.knobs.pooling != "trained":
         encoder.pool_as(config.evaluation.knobs.pooling)
     return Trained(run, config, encoder.eval(), loss, name, step)
+
+
+def _parts_of(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], int]:
+    """The weights, the loss's state and the step of a checkpoint.
+
+    Raises:
+        ValueError: one is not there, or is something else.
+    """
+    for part in ("encoder", "loss", "progress"):
+        if not isinstance(state.get(part), dict):
+            raise ValueError(f"it holds no {part}.")
+    step = state["progress"].get("step")
+    if type(step) is not int:
+        raise ValueError(f"its step is {quoted(step)}, no whole number.")
+    return dict(state["encoder"]), dict(state["loss"]), step
 
 
 def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:

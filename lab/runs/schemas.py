@@ -126,7 +126,9 @@ class MapJob(Stored, total=False):
 class QueueFile(Stored, total=False):
     """.queue.json in the folder of runs. Names of runs are plain names of folders."""
 
-    waiting: list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
+    waiting: Annotated[
+        list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]], Field(max_length=10_000)
+    ]
     paused: Flag
     worker: Process | None
     mark: Text

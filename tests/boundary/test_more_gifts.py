@@ -27,13 +27,14 @@ import yaml
 import lab
 import lab.runs
 from lab.__main__ import main
-from lab.core import arrays, ownership, yaml_reader
+from lab.core import arrays, files, ownership, yaml_reader
 from lab.core.files import SMALL, parse_json, read_json
 from lab.data.images.reading import open_rgb
 from lab.launchers.background import detached
 from lab.launchers.background.queue import Queue
 from lab.runs.execute import execute
 from lab.runs.receiving import receive
+from lab.search.galleries.shards import Writer
 from tests.boundary.watching import watched
 from tests.conftest import TINY
 
@@ -479,3 +480,15 @@ def test_a_picture_with_a_hole_larger_than_memory_is_not_read(tmp_path):
         file.truncate(2**40)
     with pytest.raises(ValueError, match="is larger than 2 GB"):
         open_rgb(tmp_path / "a.jpg")
+
+
+def test_a_queue_of_endless_names_is_no_queue(gift):
+    (gift.path.parent / ".queue.json").write_text(json.dumps({"waiting": ["gift"] * 10_001}))
+    assert list(Queue(gift.path.parent).names) == []
+
+
+def test_a_guest_makes_no_folder_for_a_gallery(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "guest", lambda: True)
+    with pytest.raises(files.GuestRefused):
+        Writer(tmp_path / "gallery", {})
+    assert not (tmp_path / "gallery").exists()

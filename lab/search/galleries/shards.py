@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from lab.core import arrays, stored
-from lab.core.files import inside, write_json
+from lab.core.files import check_allowed, inside, write_json
 from lab.core.results import EmbeddingSet
 from lab.core.stored import Count, Fields, Flag, Stored, Texts
 from lab.search.galleries.rows import LabelRows, Rows
@@ -161,6 +161,7 @@ class Writer:
     """
 
     def __init__(self, folder: Path | str, plan: Mapping[str, Any], class_names: Sequence[str] = ()):
+        check_allowed()
         self.folder = Path(folder).expanduser()
         self.about: dict[str, Any] = {"plan": dict(plan), "class_names": list(class_names), "shards": []}
         there = _about(self.folder)

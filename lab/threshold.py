@@ -352,7 +352,7 @@ def stored(run: Run) -> Threshold:
     if not (run.path / FILE).exists():
         raise ValueError(f"Run {run.name} has no threshold yet, so nothing can be unknown; {told}")
     try:
-        kept = read(run.path / FILE, Threshold)
+        kept = read(run.file(FILE), Threshold)
     except ValueError as error:
         raise ValueError(f"{error} To choose it anew, {told}") from None
     now = run.origin(kept.split)

@@ -181,6 +181,17 @@ def test_what_breaks_with_a_major_version_has_an_upper_bound(name):
     assert re.search(rf'"{name}>=[^",]+,<\d+(\.\d+)?"', project), f"{name} has no upper bound"
 
 
+@pytest.mark.parametrize("name", ["site.yml", "test.yml"])
+def test_workflows_name_actions_by_digest_and_have_least_rights(name):
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    for title, job in workflow["jobs"].items():
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used), title
+        if "permissions" in job:  # only what publishes, which installs and runs nothing
+            assert not any("run" in step for step in job["steps"]), title
+
+
 def test_the_workflow_for_forks_runs_the_tests_and_the_audit():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
     steps = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]

@@ -27,7 +27,7 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
 
     A file that gets shorter (a run that goes on cuts off what came after its checkpoint) is followed from its new end.
     """
-    path, rest, offset = run.own_file(name), b"", 0
+    path, rest, offset = run.file(name), b"", 0
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import struct
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from lab.core.files import parse_json, write_bytes
+from lab.core.files import check_fits, parse_json, write_bytes
 from lab.core.kinds import what_is
 from lab.core.stored import Count, Stored, check, parse
 
@@ -107,9 +108,20 @@ def read(path: Path, only: Collection[str] | None = None) -> dict[str, np.ndarra
     """
     with opened(path) as file:
         known = [name for name in file.keys() if only is None or name in only]  # noqa: SIM118 (no mapping)
+        check_fits(path, bytes_of(file, known))
         arrays = {name: file.get_tensor(name) for name in known}
         verify(path, file.metadata() or {}, arrays)
     return arrays
+
+
+def bytes_of(file: Any, names: Iterable[str]) -> int:
+    """Bytes of some arrays of an open safetensors file, by its head."""
+    total = 0
+    for name in names:
+        place = file.get_slice(name)
+        bits = re.search(r"\d+", place.get_dtype())
+        total += math.prod(place.get_shape()) * (int(bits[0]) // 8 if bits else 1)
+    return total
 
 
 def names(path: Path) -> set[str]:

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from lab.core.formats import size
+
 thread = threading.local()
 """`guest`: whether a thread behind a page works for a guest, as its page did."""
 
@@ -319,6 +321,37 @@ def other_kind(path: Path) -> str:
     if os.path.isfile(path) or not os.path.exists(path):
         return ""
     return "a folder" if os.path.isdir(path) else "a pipe, socket or device"
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file of a folder that somebody may have sent. A run has rights besides: see `Run.file`.
+
+    Raises:
+        ValueError: it is a link that leads out of the folder.
+    """
+    path = folder / name
+    if path.is_symlink() and not whole(path).is_relative_to(whole(folder)):
+        raise ValueError(f"{path} is a link that leads out of its folder; replace it by the file itself.")
+    return path
+
+
+def check_fits(what: object, needed: float) -> None:
+    """Refuse to read a file that memory does not hold: a few bytes can stand for many gigabytes.
+
+    Args:
+        what: the file.
+        needed: bytes that it takes in memory.
+
+    Raises:
+        ValueError: they are more than are free.
+    """
+    try:
+        import psutil
+    except ModuleNotFoundError:  # without the extra train
+        return
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise ValueError(f"{what} takes {size(needed)} of memory, and {size(free)} are free here.")
 
 
 def checked(path: Path) -> Path:

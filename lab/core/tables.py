@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from lab.core.files import checked
+from lab.core.explain import quoted
+from lab.core.files import check_fits, checked
 from lab.core.formats import FORMULA
 from lab.core.number_blocks import line_blocks, read_block
 from lab.core.results import as_array, cells_of, check_exact, check_exact_tensor
@@ -70,29 +71,44 @@ def read_arrow(path: Path) -> Any:
 
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
-            return pyarrow.parquet.read_table(checked(path), memory_map=True)
+            check_fits(path, _bytes_of_parquet(pyarrow.parquet.read_metadata(checked(path))))
+            return pyarrow.parquet.read_table(path, memory_map=True)
         source = pa.memory_map(str(checked(path)))
         try:
             return pa.ipc.open_file(source).read_all()
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:300].rstrip(".")
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
+        reason = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())[:300].rstrip('.')})"
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{reason}.") from None
+
+
+def _bytes_of_parquet(about: Any) -> int:
+    """Bytes that a Parquet file takes in memory at least: equal values in a row take none in the file."""
+    total = 0
+    for group in range(about.num_row_groups):
+        for place in range(about.num_columns):
+            column = about.row_group(group).column(place)
+            numbers = 4 * column.num_values if column.physical_type != "BOOLEAN" else column.num_values // 8
+            total += max(numbers, column.total_uncompressed_size)
+    return total
 
 
 def arrow_columns(table: Any) -> dict[str, Any]:
     """Return the columns of an Arrow table: floating-point ones as arrays, which know how exact they are.
 
     Raises:
-        ValueError: two columns have one name.
+        ValueError: two columns have one name, or a text is damaged.
     """
     import pyarrow as pa
 
     _check_names(table.column_names, "The table")
     columns: dict[str, Any] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+        try:
+            columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+        except UnicodeDecodeError:
+            raise ValueError(f"The column {quoted(name)} of the table holds text that is not UTF-8.") from None
     return columns
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from lab.core.tar_entries import Entry
 from lab.data.images.folders import HIDDEN, LeftOut, class_at, class_depth, is_hidden, sentences
-from lab.data.images.reading import EXTENSIONS, ImageError, nameable
+from lab.data.images.reading import EXTENSIONS, MOST_BYTES, ImageError, nameable, too_large
 from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
@@ -46,10 +47,12 @@ class TarShards(StreamedSet):
 
     def _encoded(self, i: int) -> bytes:
         where, name = self.index.files[self.index.file[i]], self.keys[i]
-        start = int(self.index.place[i])
+        start, size = int(self.index.place[i]), int(self.index.size[i])
+        if size > MOST_BYTES:
+            raise too_large(name)
         try:
             # By name: s3fs has another argument in the place of the first.
-            return self.system.cat_file(where, start=start, end=start + int(self.index.size[i]))
+            return self.system.cat_file(where, start=start, end=start + size)
         except Exception as error:  # each store has its own
             raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
 
@@ -57,7 +60,7 @@ class TarShards(StreamedSet):
 def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Found]:
     for number, path in enumerate(files):
         try:
-            with system.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
+            with system.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Entry) as archive:
                 yield from _samples(archive, number, PurePosixPath(path).name, problems)
         except tarfile.TarError as error:
             raise ValueError(

@@ -22,15 +22,14 @@ import numpy as np
 from filelock import FileLock
 
 import lab.maps
-from lab.core import arrays, stored
+from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import appending, check_allowed, write_json
+from lab.core.files import appending, check_allowed, read_small, write_json
 from lab.core.installed import children
 from lab.core.streams import result_of
 from lab.maps.of_run import OVER_TIME, Map, draw, moments, sheet
 from lab.runs.folder import Run
 from lab.runs.process import Worker
-from lab.runs.schemas import MapJob
 
 KEPT_FROM = 50_000
 """Number of points from which a PCA map is stored in the run's folder, too."""
@@ -44,7 +43,7 @@ LARGE = 64_000_000
 
 def file_of(run: Run, split: str, method: str) -> Path:
     """Return the file that stores a map of a split."""
-    return run.path / "maps" / f"{split}.{method}.safetensors"
+    return run.file(f"maps/{split}.{method}.safetensors")
 
 
 def fingerprint(files: Iterable[Path]) -> str:
@@ -58,7 +57,7 @@ def fingerprint(files: Iterable[Path]) -> str:
 
 def embedded(run: Run, split: str) -> list[Path]:
     """Return the file of embeddings from which a map of a split is computed."""
-    return [run.path / "embeddings" / f"{split}.safetensors"]
+    return [run.embeddings_file(split)]
 
 
 def read(file: Path, of: str) -> dict[str, np.ndarray] | None:
@@ -136,7 +135,7 @@ class Chart:
 
     @property
     def _log(self) -> Path:
-        return self._file.with_suffix(".log")
+        return self.run.file(f"maps/{self.split}.{self.method}.log")
 
     @property
     def fingerprint(self) -> str:
@@ -167,7 +166,7 @@ class Chart:
     @property
     def progress(self) -> dict[str, Any]:
         """The progress as `state` (absent, working or failed), with `done` of `total` moments, or a `sentence`."""
-        state = stored.find(self._job, MapJob)
+        state = self.run.find(f"maps/{self._job.name}")
         if state.get("of") != self.fingerprint:
             return {"state": "absent"}
         if state.get("sentence"):
@@ -179,7 +178,7 @@ class Chart:
         # The process ended without a result: report its last message.
         reason = "There was no message; it may have been killed."
         if self._log.is_file():
-            lines = self._log.read_text("utf-8", errors="replace").strip().splitlines()
+            lines = read_small(self._log).decode(errors="replace").strip().splitlines()
             if lines:
                 reason = f"It said: {lines[-1][:300]}"
         return {"state": "failed", "sentence": f"The process that drew the map ended early. {reason}"}

@@ -202,7 +202,7 @@ def _width(run: Run, split: str) -> int | None:
     Raises:
         ValueError: the file is damaged.
     """
-    path = run.path / "embeddings" / f"{split}.safetensors"
+    path = run.embeddings_file(split)
     if not path.is_file():
         return None
     with arrays.opened(path) as file:

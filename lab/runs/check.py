@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lab.core import arrays, stored
-from lab.core.image_list import ImageList
-from lab.core.stored import Stored
+from lab.core import arrays
 from lab.runs.building.published import state_of
 from lab.runs.execute import go_by_checkpoint
-from lab.runs.folder import DAMAGED, PUBLISHED, SENT, Run, stored_record
-from lab.runs.schemas import Meta, Process, Remarks, ScoresFile, SentFile
+from lab.runs.folder import DAMAGED, PUBLISHED, Run, stored_record
+from lab.runs.schemas import FILES
 
 ANEW = "`lab evaluate RUN` makes embeddings and scores of this split anew from the checkpoint"
 RESUME = "`lab train --resume RUN` writes it anew"
 MOVE = "move it away; nothing else needs it"
-SMALL: dict[str, Any] = {
-    "meta.json": Meta,
-    "launch.json": Process,
-    SENT: SentFile,
-    "remarks.json": Remarks,
-    "relevance.json": Stored,
-    "threshold.json": Stored,
-    "owner.json": Stored,
-    "marks.json": Stored,
-}
-"""The small files of a run, and their schemas; `Stored` of those that others read."""
+ANOTHER = ("config.json", "images.json", "status.json")
+"""Files of `FILES` of which more is said than that nothing needs them."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +33,19 @@ class Finding:
 
 
 def check(run: Run) -> list[Finding]:
-    """Read everything that lies in a run folder; changes nothing."""
-    return [*_small_files(run), *_splits(run), *_arrays(run)]
+    """Read everything that lies in a run folder; changes nothing. Where links lead out of it, nothing is read."""
+    return [*_links(run)] or [*_small_files(run), *_splits(run), *_arrays(run)]
 
 
-def _refused(read: Callable[[Path], Any], path: Path) -> str:
+def _links(run: Run) -> Iterator[Finding]:
+    """Files that are links which may not be followed."""
+    for path in sorted((*run.path.glob("*"), *run.path.glob("*/*"))):
+        name = path.relative_to(run.path).as_posix()
+        if path.is_symlink() and (wrong := _refused(run.file, name)):
+            yield Finding(name, wrong, "replace it by the file itself")
+
+
+def _refused(read: Callable[[Any], Any], path: Any) -> str:
     """What a reader says against a file; empty where it can be read, or is not there."""
     try:
         read(path)
@@ -60,14 +56,14 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
     return ""
 
 
-def _listed(path: Path) -> None:
+def _listed(run: Run) -> None:
     from lab.data.images import listing
 
-    kept = stored.read(path, ImageList, stored.MOST_LISTED)
+    kept = run.read("images.json")
     try:
         listing.read_list(kept)
     except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
+        raise ValueError(f"{run.path / 'images.json'} is damaged: {error}.") from None
 
 
 def _small_files(run: Run) -> Iterator[Finding]:
@@ -84,16 +80,15 @@ def _small_files(run: Run) -> Iterator[Finding]:
             yield Finding(published.name, wrong)
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
-    for name, kind in SMALL.items():
-        read = partial(stored.read, kind=kind, most=stored.MOST_LISTED)
-        if wrong := _refused(read, run.path / name):
+    for name in FILES:
+        if "*" not in name and name not in ANOTHER and (wrong := _refused(run.read, name)):
             yield Finding(name, wrong, MOVE)
-    if wrong := _refused(_listed, run.path / "images.json"):
+    if wrong := _refused(_listed, run):
         yield Finding("images.json", wrong, MOVE)
     for path in sorted((run.path / "scores").glob("*.json")):
-        if wrong := _refused(lambda path: stored.read(path, ScoresFile), path):
+        if wrong := _refused(run.read, f"scores/{path.name}"):
             yield Finding(f"scores/{path.name}", wrong)
-    records = run.path / "metrics.jsonl"
+    records = run.file("metrics.jsonl")
     *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
         yield Finding(
@@ -126,7 +121,7 @@ def _wrong_with(run: Run, split: str) -> str:
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
-        stored = arrays.header(run.path / "embeddings" / f"{split}.safetensors")
+        stored = run.header(split)
     except ValueError as error:
         return str(error)
     differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]

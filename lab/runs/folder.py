@@ -48,7 +48,7 @@ from lab.runs import boundary, lock
 from lab.runs.boundary import Reference, Rights
 from lab.runs.config import SECTIONS, RunConfig, read_yaml
 from lab.runs.process import Sent, Worker
-from lab.runs.schemas import Measured, Meta, Process, ScoresFile, SentFile, Status, record_of
+from lab.runs.schemas import LONG, Measured, record_of, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -192,7 +192,7 @@ class Run:
         """
         if not (self.path / "config.yaml").exists():
             raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
-        return _sections(read_yaml(self.own_file("config.yaml")), self.path / "config.yaml")
+        return _sections(read_yaml(self.file("config.yaml")), self.path / "config.yaml")
 
     @cached_property
     def config(self) -> RunConfig:
@@ -209,11 +209,11 @@ class Run:
         Args:
             content: what the file held, instead of what it holds now.
         """
-        what, roots = f"Run {self.name}", boundary.roots()
+        what, roots, fetched = f"Run {self.name}", boundary.roots(), fetched_files(self.path)
         if roots is not None:
-            return Rights(what, self.path, below=roots, on_page=True)
+            return Rights(what, self.path, below=(*roots, *fetched), on_page=True)
         own = ownership.is_own(self.path, name, content)
-        return Rights(what, self.path, EVERYTHING if own else self.allow)
+        return Rights(what, self.path, EVERYTHING if own else self.allow, fetched)
 
     def references(self) -> tuple[Reference, ...]:
         """List what its files name outside the catalogues, and whether that may be read; nothing of it is read.
@@ -222,9 +222,9 @@ class Run:
             ValueError: its configuration cannot be read.
         """
         found = list(self.config.references(self.rights()))
-        if root := stored.find(self.path / "images.json", ImageList, MOST_LISTED).get("root"):
+        if root := self.find("images.json").get("root"):
             found.append(self._images_root(root))
-        if address := stored.find(self.path / SENT, SentFile).get("address"):
+        if address := self.find(SENT).get("address"):
             found.append(self.rights(SENT).reference("sent.address", ADDRESS, address))
         return tuple(found)
 
@@ -245,17 +245,13 @@ class Run:
 
     def header(self, split: str) -> dict[str, Any]:
         """What stands beside the stored embeddings of a split; empty without any."""
-        path = self.path / "embeddings" / f"{split}.safetensors"
-        if not NAME.fullmatch(str(split)) or not path.is_file():
+        if not NAME.fullmatch(str(split)) or not (path := self.embeddings_file(split)).is_file():
             return {}
         return arrays.header(path, Measured)
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""
-        status, meta, launch, sent = (
-            stored.find(self.path / name, kind)
-            for name, kind in (("status.json", Status), ("meta.json", Meta), ("launch.json", Process), (SENT, SentFile))
-        )
+        status, meta, launch, sent = (self.find(name) for name in ("status.json", "meta.json", "launch.json", SENT))
         worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
         if not (self.path / "config.yaml").exists():
@@ -295,12 +291,12 @@ class Run:
     @property
     def written_state(self) -> str | None:
         """The state as status.json has it, whatever became of the process."""
-        return stored.find(self.path / "status.json", Status).get("state")
+        return self.find("status.json").get("state")
 
     @property
     def meta(self) -> dict[str, Any]:
         """meta.json; empty while there is none."""
-        return stored.find(self.path / "meta.json", Meta)
+        return self.find("meta.json")
 
     @property
     def begun(self) -> bool:
@@ -317,7 +313,7 @@ class Run:
         """Whether this account wrote into this folder that the process works on it. Others could name any process."""
         here = {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
         words = json.dumps(here, sort_keys=True)
-        records = stored.find(self.path / "launch.json", Process), self.meta.get("worker") or {}
+        records = self.find("launch.json"), self.meta.get("worker") or {}
         return any(ownership.is_mark_of(record.get("mark"), words) for record in records)
 
     def _worker_here(self, record: Any) -> Worker | None:
@@ -335,7 +331,7 @@ class Run:
         path = self.path / "metrics.jsonl"
         content = b""
         if path.is_file():
-            with open(self.own_file("metrics.jsonl"), "rb") as file:
+            with open(self.file("metrics.jsonl"), "rb") as file:
                 content = file.read(MOST_LISTED)  # a file with a hole in it can be larger than any memory
         records = map(stored_record, content.split(b"\n"))
         return [record for record in records if record and kind in (None, record["kind"])]
@@ -344,33 +340,55 @@ class Run:
         """The last `size` bytes of log.txt."""
         if not (self.path / "log.txt").is_file():
             return ""
-        with open(self.own_file("log.txt"), "rb") as log:
+        with open(self.file("log.txt"), "rb") as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - size))
             return log.read(size).decode("utf-8", errors="replace")
 
-    def own_file(self, name: str) -> Path:
-        """Return the path of one of its text files.
+    def file(self, name: str) -> Path:
+        """Return the path of one of its files, named from the folder on; all readers of stored files take it from here.
 
         Raises:
-            ValueError: it is a link that leads out of the folder, which this account did not make.
+            ValueError: it, or the folder that it lies in, is a link that leads out of the run's folder, and this
+                account did not make that; or the name itself leads out.
         """
         path = self.path / name
-        if path.is_symlink():
+        if ".." in path.parts[len(self.path.parts) :] or name.startswith("/"):
+            raise ValueError(f"Run {self.name} has no file {quoted(name)}, which would lie outside its folder.")
+        if path.is_symlink() or ("/" in name and path.parent.is_symlink()):
             rights = self.rights()
             rights.check([rights.reference(name, PATH, str(whole(path)))])
         return path
 
+    def read(self, name: str) -> Any:
+        """Return what one of its JSON files holds, checked by its schema; see `lab.runs.schemas.FILES`.
+
+        Raises:
+            ValueError: it does not fit its schema, or is a link that leads elsewhere; names the file and the field.
+            OSError: it is not there or cannot be read.
+        """
+        return stored.read(self.file(name), schema_of(name), MOST_LISTED if name in LONG else stored.MOST_BYTES)
+
+    def find(self, name: str) -> dict[str, Any]:
+        """Return what `read` returns; an empty object where there is no file, or one that cannot be read."""
+        try:
+            return self.read(name)
+        except (OSError, ValueError):
+            return {}
+
     def checkpoint(self, name: str) -> Path | None:
         """Path of the `best` or `last` checkpoint, or of the weights of a folder that was `published`; or None."""
-        path = self.path / ("model" if name == PUBLISHED else f"checkpoints/{name}")
-        path = path.with_name(f"{path.name}.safetensors")
-        return path if path.is_file() else None
+        file = "model.safetensors" if name == PUBLISHED else f"checkpoints/{name}.safetensors"
+        return self.file(file) if (self.path / file).is_file() else None
 
     def used_checkpoint(self, name: str | None = None) -> str | None:
         """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
         that one, or `last` where it is not there. None without any."""
         name_or_default = name or self.config.evaluation.knobs.checkpoint
         return next((one for one in (name_or_default, "last", PUBLISHED) if self.checkpoint(one)), None)
+
+    def embeddings_file(self, split: str) -> Path:
+        """Return the path of the embeddings of a split, be they there or not."""
+        return self.file(f"embeddings/{split}.safetensors")
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -387,7 +405,7 @@ class Run:
         Raises:
             ValueError: the split has not been embedded; says how to. Or its file is damaged.
         """
-        path = self.path / "embeddings" / f"{split}.safetensors"
+        path = self.embeddings_file(split)
         if part != "query" and path.is_file() and f"{part}.vectors" not in arrays.names(path):
             return None  # not worth reading a file of gigabytes
         shapes = {f"{part}.{field}": words for field, words in EMBEDDED.items()}
@@ -411,7 +429,7 @@ class Run:
         last = labels.max(initial=-1)
         if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
             return labels  # the last class has several images, so it is no single image's own
-        names = stored.read(self.path / "images.json", ImageList, MOST_LISTED).get("class_names", [])
+        names = self.read("images.json").get("class_names", [])
         named = np.array([bool(name.strip()) for name in names], bool)
         if named.all() or last >= len(named):
             return labels
@@ -423,7 +441,7 @@ class Run:
         kept = self.columns("embeddings", split, shapes)
         if "anchors" not in kept:
             return None
-        arrays.check_shapes(self.path / "embeddings" / f"{split}.safetensors", kept, shapes)
+        arrays.check_shapes(self.embeddings_file(split), kept, shapes)
         return kept["anchors"], kept["anchor_labels"]
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
@@ -450,7 +468,7 @@ class Run:
             raise ValueError(
                 f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
             )
-        return stored.find(self.path / "scores" / f"{split}.json", ScoresFile) or None
+        return self.find(f"scores/{split}.json") or None
 
     def score_warnings(self, split: str | None = None) -> list[str]:
         """What a reader of the scores has to know, each sentence once: that all images are of one class, or that first
@@ -466,7 +484,7 @@ class Run:
     def vectors_stamp(self, split: str) -> str:
         """The checksum of a split's query embeddings; "" where there are none, or none was written."""
         try:
-            return arrays.stamp_of(self.path / "embeddings" / f"{split}.safetensors", "query.vectors")
+            return arrays.stamp_of(self.embeddings_file(split), "query.vectors")
         except ValueError:  # whoever reads them says what is wrong
             return ""
 
@@ -519,11 +537,11 @@ class Run:
 
     def batches(self) -> dict[int, Path]:
         """Step to the file of a batch as the loss saw it; read one with `lab.core.arrays`."""
-        return numbered(self.path / "batches")
+        return self._numbered("batches")
 
     def frames(self) -> dict[int, Path]:
         """Step to the file of the validation embeddings of that step; read one with `lab.core.arrays`."""
-        return numbered(self.path / "frames")
+        return self._numbered("frames")
 
     def frame(self, step: int) -> Path:
         """Return the file of the validation embeddings of one step.
@@ -538,10 +556,14 @@ class Run:
             "another step."
         )
 
+    def _numbered(self, folder: str) -> dict[int, Path]:
+        """Step to its file, of one of its folders."""
+        return {step: self.file(f"{folder}/{path.name}") for step, path in numbered(self.path / folder).items()}
+
     @property
     def failure(self) -> Path | None:
         """The batch at which training stopped, or None; read it with `lab.core.arrays`."""
-        return next(iter(numbered(self.path / "failure").values()), None)
+        return next(iter(self._numbered("failure").values()), None)
 
     def dataset(self, changed: bool = False) -> ImageSet:
         """The images that the run was made with: those of its list, or read again where there is none.
@@ -597,7 +619,7 @@ class Run:
         if not path.exists():
             return None
         try:
-            kept = stored.read(path, ImageList, MOST_LISTED)
+            kept: ImageList = self.read("images.json")
         except ValueError as error:
             raise ValueError(f"{error} Move it away, to read the images anew.") from None
         written = dict(kept.get("data", {}))
@@ -611,8 +633,7 @@ class Run:
         Raises:
             ValueError: there are none; says how to make them. Or their file is damaged.
         """
-        path = self.path / folder / f"{split}.safetensors"
-        if not NAME.fullmatch(split) or not path.is_file():
+        if not NAME.fullmatch(split) or not (path := self.file(f"{folder}/{split}.safetensors")).is_file():
             raise ValueError(self._lacking(folder, split))
         return arrays.read(path, only)
 
@@ -642,6 +663,13 @@ def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
         if value is not None:
             sections[str(name)] = entries if many else entries[0]
     return sections
+
+
+def fetched_files(folder: Path) -> tuple[Path, ...]:
+    """Return where the files of a model folder lie that the Hub's library fetched: in its cache every file of
+    MODEL/snapshots/REVISION is a link into MODEL/blobs. Empty for all other folders."""
+    blobs = folder.absolute().parent.parent / "blobs"
+    return (blobs,) if folder.absolute().parent.name == "snapshots" and blobs.is_dir() else ()
 
 
 def numbered(folder: Path) -> dict[int, Path]:

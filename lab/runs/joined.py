@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from lab.core import arrays
 from lab.core.catalog import OUTSIDE
 from lab.core.formats import counted
 from lab.core.image_list import PICTURES, ImageList
@@ -75,8 +76,10 @@ def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> P
     Raises:
         ValueError: the split has not been embedded, or nothing tells which images it is of.
     """
-    stored = run.columns("embeddings", split, COLUMNS) if items is None or split in run.splits else {}
-    place = run.header(split).get("place") if stored else None
+    stored: dict[str, np.ndarray] = {}
+    place = None
+    if items is None or split in run.splits:
+        stored, place = _beside(run, split)
     embedded = None
     if stored:
         embedded = _in_list(run, stored) if place is None else recorded(run.name, stored, place)
@@ -86,6 +89,26 @@ def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> P
     if embedded is not None and np.isin(items, embedded.items).all():
         return embedded.of_items(items)
     return _listed(run, np.asarray(items, np.int64))
+
+
+def _beside(run: Embedded, split: str) -> tuple[dict[str, np.ndarray], str | None]:
+    """What the file of a split's embeddings tells of its images, and what their names are relative to; None where no
+    names were recorded.
+
+    Raises:
+        ValueError: the split has not been embedded, or its arrays do not fit each other.
+    """
+    stored, place = run.columns("embeddings", split, COLUMNS), run.header(split).get("place")
+    path = run.path / "embeddings" / f"{split}.safetensors"
+    if place is not None:
+        arrays.check_shapes(path, stored, {"class_names": "int b", "class_name_ends": "int c"})
+    for part in PARTS:
+        if part == "query" or f"{part}.items" in stored:
+            shapes = {"items": "int n", "labels": "int n"}
+            if place is not None:
+                shapes |= {"keys": "int b", "key_ends": "int n", "contents": "int n"}
+            arrays.check_shapes(path, stored, {f"{part}.{name}": words for name, words in shapes.items()})
+    return stored, place
 
 
 COLUMNS = (
@@ -182,10 +205,12 @@ def recorded_contents(run: Embedded, count: int) -> np.ndarray:
     """Return the digests that a run recorded of its `count` images, int64 [m]; 0 where none was recorded."""
     contents = np.zeros(count, np.int64)
     for split in run.splits:
-        stored = run.columns("embeddings", split, COLUMNS)
+        stored, _ = _beside(run, split)
         for part in PARTS:
             if f"{part}.contents" in stored:
-                contents[stored[f"{part}.items"]] = stored[f"{part}.contents"]
+                items = stored[f"{part}.items"]
+                listed = (items >= 0) & (items < count)
+                contents[items[listed]] = stored[f"{part}.contents"][listed]
     return contents
 
 

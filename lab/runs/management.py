@@ -9,11 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lab.core import stored
 from lab.core.files import write_json
 from lab.runs import lock
 from lab.runs.folder import Run
-from lab.runs.schemas import Remarks
 from lab.runs.store import check_name, free_name
 from lab.runs.writer import Writer
 
@@ -25,7 +23,7 @@ MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 
 def notes(run: Run) -> dict[str, Any]:
     """What a person wrote about a run: {"note": str, "tags": [str], "group": str}; empty while nothing is written."""
-    return {"note": "", "tags": [], "group": "", **stored.find(run.path / "remarks.json", Remarks)}
+    return {"note": "", "tags": [], "group": "", **run.find("remarks.json")}
 
 
 def annotate(

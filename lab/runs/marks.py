@@ -125,7 +125,7 @@ def _entries(root: Path) -> list[_Entry]:
     Raises:
         ValueError: it is damaged; says so.
     """
-    if not (path := root / FILE).exists():
+    if not (path := files.inside(root, FILE)).exists():
         return []
     try:
         return stored.read(path, MarkFile, stored.MOST_LISTED)["marks"]

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from lab.core.explain import explain, quoted
 from lab.core.files import checked, making
 from lab.core.formats import GB, counted, size, visible
 from lab.core.image_list import PICTURES
+from lab.core.tar_entries import Entry
 from lab.core.words import PROGRAMS
 from lab.data.images.reading import EXTENSIONS
 from lab.runs.boundary import Reference
@@ -36,9 +37,6 @@ MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400
 
 MOST_LISTED = 100_000_000
 """Bytes of the list of files at the end of a ZIP, which Python reads whole; 200,000 long names take as many."""
-
-LONGEST_HEAD = 1_000_000
-"""Bytes of a tar's remark on one file, which Python reads whole: a long name, an attribute."""
 
 CODE = (*PROGRAMS, ".py", ".pyc", ".so", ".dll", ".dylib", ".sh", ".bat", ".exe", ".pkl", ".pickle", ".joblib")
 """How the names of programs end, and of files that can hold one."""
@@ -130,11 +128,12 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
     try:
         if is_zip:
             _check_list(path)
-        with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=_Checked) as archive:
+        with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=Entry) as archive:
             yield archive
     except DAMAGED as error:
-        why = explain(error).rstrip(".")
-        raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged ({why}).") from None
+        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(error)  # lists what was tried
+        why = "" if known else f" ({explain(error).rstrip('.')})"
+        raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged{why}.") from None
 
 
 def _check_list(path: Path) -> None:
@@ -153,39 +152,6 @@ def _check_list(path: Path) -> None:
         listed = max(listed % 0xFFFFFFFF, int.from_bytes(end[large + 40 : large + 48], "little"))
     if listed > MOST_LISTED:
         raise _too_much(path)
-
-
-class _Checked(tarfile.TarInfo):
-    """An entry of a tar whose head is bounded, and whose numbers are numbers."""
-
-    @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
-        try:
-            return super().fromtarfile(archive)
-        except ValueError:  # of Python, which reads the numbers of its attributes
-            raise DamagedTar("a number in it is none") from None
-        except RecursionError:  # each remark on a remark is read inside the one before
-            raise DamagedTar("its remarks are nested too deeply") from None
-
-    def _proc_member(self, archive: tarfile.TarFile) -> Any:
-        longest = self.type in REMARKS and not 0 <= self.size <= LONGEST_HEAD
-        if longest or self.type == tarfile.GNUTYPE_SPARSE:
-            raise DamagedTar(f"the head of an entry has {self.size:,} bytes" if longest else "it holds a sparse file")
-        return super()._proc_member(archive)  # type: ignore[misc]  # of tarfile, which has no public place for it
-
-
-REMARKS = (
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-)
-"""Entries of a tar that say something of the next one."""
-
-
-class DamagedTar(tarfile.TarError):
-    """A tar that tar writes, and that is not read here. TarFile goes on after its own errors, and not after this."""
 
 
 def _too_much(archive: Path) -> ValueError:

@@ -5,10 +5,12 @@ Files of version 0.2 fit, too. Fields that no schema names stay as they are: lat
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from typing import Annotated, Any, Literal, Required
 
 from pydantic import BeforeValidator, Field
 
+from lab.core.image_list import ImageList
 from lab.core.stored import Count, Few, Fields, Flag, Number, Numbers, Scores, Stored, Text, Texts, Time, check
 
 
@@ -85,7 +87,8 @@ class Remarks(Stored, total=False):
 class Measured(Stored, total=False):
     """What is kept with arrays, in their header, and with scores: which weights they are of.
 
-    loss, sentence: of a batch that was kept, and why a training stopped at it.
+    loss, sentence: of a batch that was kept, and why a training stopped at it. place: what the names of images beside
+    embeddings are relative to. numbers: a digest of the list whose numbers they bear.
     """
 
     checkpoint: Text | None
@@ -94,6 +97,8 @@ class Measured(Stored, total=False):
     testing: Fields
     loss: Number | None
     sentence: Text
+    place: Text | None
+    numbers: Text | None
 
 
 class ScoresFile(Measured, total=False):
@@ -102,6 +107,9 @@ class ScoresFile(Measured, total=False):
     values: Required[Scores]
     queries: Count
     excluded: Count
+    unlabelled: Count
+    left_out: Count
+    warnings: Texts
     seconds: Number | None
 
 
@@ -118,7 +126,9 @@ class MapJob(Stored, total=False):
 class QueueFile(Stored, total=False):
     """.queue.json in the folder of runs. Names of runs are plain names of folders."""
 
-    waiting: list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]]
+    waiting: Annotated[
+        list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]], Field(max_length=10_000)
+    ]
     paused: Flag
     worker: Process | None
     mark: Text
@@ -217,7 +227,12 @@ def record_of(value: dict[str, Any]) -> dict[str, Any]:
     kind = value.get("kind")
     if isinstance(kind, str) and kind in ("validated", "evaluated"):
         value = {"values": {}, **value}  # a loop of somebody's making may measure nothing
-    return check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    record = check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    if kind == "checkup" and "precisions" in record["values"]:
+        precisions, classes = record["values"]["precisions"], record["values"].get("classes")
+        if not (isinstance(precisions, list) and isinstance(classes, list) and len(precisions) == len(classes)):
+            raise ValueError("the record is damaged: its precisions and classes must be lists of one length.")
+    return record
 
 
 class PublishedLayout(Stored, total=False):
@@ -241,3 +256,32 @@ class PublishedFile(Stored):
     """config.json of a model folder."""
 
     rankscope: Published
+
+
+FILES: dict[str, Any] = {
+    "config.json": PublishedFile,
+    "images.json": ImageList,
+    "launch.json": Process,
+    "maps/*.json": MapJob,
+    "marks.json": Stored,
+    "meta.json": Meta,
+    "owner.json": Stored,
+    "relevance.json": Stored,
+    "remarks.json": Remarks,
+    "scores/*.json": ScoresFile,
+    "sent.json": SentFile,
+    "status.json": Status,
+    "threshold.json": Stored,
+}
+"""The JSON files of a run or a model folder, and their schemas; `Run.read` goes by this table. `Stored` stands for
+those whose reader has a schema of its own: `lab.threshold`, `lab.core.ownership`, and version 0.2."""
+
+LONG = ("images.json", "marks.json", "relevance.json")
+"""Those of them that list every image, so that they may be large."""
+
+
+def schema_of(name: str) -> Any:
+    """Return the schema of a file, named from the folder on: `scores/test.json`."""
+    if name in FILES:
+        return FILES[name]
+    return next(kind for pattern, kind in FILES.items() if "*" in pattern and fnmatch(name, pattern))

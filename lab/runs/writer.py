@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lab.core import arrays, stored
+from lab.core import arrays
 from lab.core.files import appending, replacing, to_disk, write_bytes, write_json
 from lab.core.formats import visible
 from lab.runs import lock, webhook
@@ -26,7 +26,6 @@ from lab.runs.folder import (
     write_images,
 )
 from lab.runs.process import Worker
-from lab.runs.schemas import Status
 
 if TYPE_CHECKING:
     from lab.data import ImageSet
@@ -122,7 +121,7 @@ class Writer:
             return
         self._check_place()
         self._last_status = now
-        after = {**stored.find(self.path / "status.json", Status), **values, "state": state, "updated": time.time()}
+        after = {**self.run.find("status.json"), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
         if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
             self._end = after

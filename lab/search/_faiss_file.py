@@ -9,6 +9,7 @@ import numpy as np
 
 from lab.core import stored
 from lab.core.explain import faiss_library
+from lab.core.files import inside
 from lab.core.kinds import what_is
 from lab.core.results import as_array
 from lab.core.stored import Stored, Text, Texts
@@ -60,7 +61,7 @@ class FaissFile:
         faiss = faiss_library()
 
         path = Path(path).expanduser()
-        file = path / "index.faiss" if path.is_dir() else path
+        file = inside(path, "index.faiss") if path.is_dir() else path
         if not file.is_file():
             raise ValueError(f"There is no index {file}; `lab export RUN --to faiss` writes one.")
         try:
@@ -75,7 +76,7 @@ class FaissFile:
             raise ValueError(f"{file} compares neither by inner products nor by distances, so it is not searched here.")
         euclidean = self._index.metric_type == faiss.METRIC_L2
         self.similarity: Literal["cosine", "euclidean"] = "euclidean" if euclidean else "cosine"
-        beside = path / "keys.json"
+        beside = inside(path, "keys.json")
         self.about: dict[str, Any] = {}
         if path.is_dir() and beside.exists():
             self.about = dict(stored.read(beside, IndexFile, stored.MOST_LISTED))

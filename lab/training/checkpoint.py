@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save as serialised
 
 from lab.core import arrays
-from lab.core.files import parse_json, write_bytes
+from lab.core.files import check_fits, parse_json, write_bytes
 
 FORMAT = 1
 _TENSOR, _INT_KEYS = "$tensor", "$int_keys"
@@ -46,6 +46,7 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         raise FileNotFoundError(f"There is no checkpoint {path}; train the run first.")
     with arrays.opened(path, "pt") as file:
         header = file.metadata() or {}
+        check_fits(path, arrays.bytes_of(file, file.keys()))
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
     if header.get("format") != str(FORMAT):
         raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")

@@ -1,6 +1,7 @@
-"""Damage the files of a run folder, a model folder, a gallery and an index, and open them through every reader.
+"""Damage the files of a run folder, a model folder, a gallery and an index, and files that others send (vectors,
+tables, pictures, archives, shards), and open each through every reader that reads it.
 
-    python scripts/soak/damaged_files.py --trials 5000
+    python scripts/soak/damaged_files.py --trials 6421 --seed 1
 
 Each reader must answer, or refuse with a ValueError or an OSError of one sentence without words of Python, within two
 seconds of processor time.
@@ -12,12 +13,16 @@ import contextlib
 import copy
 import io
 import json
+import os
 import random
 import re
 import shutil
+import sys
+import tarfile
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +38,9 @@ SLOWEST = 2.0
 NOT_A_SENTENCE = re.compile(
     r"Traceback|object at 0x|NoneType|<class|\b__\w+__\b|positional argument|keyword argument|Errno|site-packages"
     r"|invalid literal|subscriptable|has no attribute|codec can't|'(str|int|list|dict|float|bool|tuple)'|unhashable"
-    r"|indices must be|Exceeds the limit|set_int_max|recursion|unpack|unsupported (operand|format)|could not convert"
-    r"|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update|I/O error"
-    r"|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
+    r"|indices must be|Exceeds the limit|set_int_max|recursion|to unpack|ReadError|unsupported (operand|format)"
+    r"|could not convert|not iterable|Cannot specify|real number|out of bounds|too large to convert|dictionary update"
+    r"|I/O error|[Pp]ydantic|Input should|broadcast|inhomogeneous|KeyError|TypeError|Error\("
 )
 """What no person should read."""
 
@@ -206,7 +211,8 @@ def damaged(file: Path, content: bytes, chance: random.Random) -> bytes:
 
 @dataclass(frozen=True)
 class Folders:
-    """What is damaged. root: the folder of runs; run, model, gallery, index: folders in it, or beside it."""
+    """What is damaged. root: the folder of runs; run, model, gallery, index: folders in it, or beside it; sent: single
+    files that somebody sends."""
 
     root: Path
     run: Path
@@ -214,6 +220,7 @@ class Folders:
     gallery: Path
     index: Path
     picture: Path
+    sent: Path
 
 
 def make(folder: Path) -> Folders:
@@ -266,7 +273,45 @@ def make(folder: Path) -> Folders:
     for rows in (range(8), range(8, 16)):
         writer.add(found.take(np.array(rows)), [f"{row}.png" for row in rows])
     writer.finish()
-    return Folders(root, run.path, folder / "model", folder / "gallery", folder / "index", images.path(0))
+    _write_sent(folder / "sent", run.path, pictures)
+    picture = images.path(0)
+    return Folders(root, run.path, folder / "model", folder / "gallery", folder / "index", picture, folder / "sent")
+
+
+def _write_sent(sent: Path, run: Path, pictures: Path) -> None:
+    """Write a file of each kind that a person is sent and names to a command or brings to a page."""
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+    import torch
+    from safetensors.numpy import save_file
+
+    sent.mkdir()
+    vectors = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
+    labels = np.arange(8) // 2
+    np.save(sent / "vectors.npy", vectors)
+    np.savez_compressed(sent / "vectors.npz", vectors=vectors, labels=labels)
+    save_file(
+        {"vectors": vectors, "labels": labels}, sent / "vectors.safetensors", {"keys": json.dumps(list("abcdefgh"))}
+    )
+    torch.save({"vectors": torch.tensor(vectors), "labels": torch.tensor(labels)}, sent / "vectors.pth")
+    lines = [f"{'abcdefgh'[row]},c{labels[row]},{','.join(map(str, vectors[row]))}" for row in range(8)]
+    (sent / "vectors.csv").write_text("\n".join(["key,label,v0,v1,v2,v3", *lines]))
+    table = pa.table({"vector": vectors.tolist(), "label": [f"c{label}" for label in labels]})
+    pa.parquet.write_table(table, sent / "vectors.parquet")
+    pa.feather.write_feather(table, str(sent / "vectors.arrow"))
+    (sent / "corrections.csv").write_text("image,label\na.png,cat\nb.png,\n")
+    for ending in ("png", "jpg", "webp", "gif", "bmp", "tif"):
+        Image.open(pictures / "class00" / "0.png").save(sent / f"picture.{ending}")
+    files = [file for folder in sorted(pictures.iterdir())[:3] for file in sorted(folder.iterdir())]
+    with zipfile.ZipFile(sent / "pictures.zip", "w") as archive, tarfile.open(sent / "shard.tar", "w") as shard:
+        for file in files:
+            archive.write(file, file.relative_to(pictures))
+            shard.add(file, str(file.relative_to(pictures)))
+    encoded = [{"image": file.read_bytes(), "label": file.parent.name} for file in files]
+    pa.parquet.write_table(pa.Table.from_pylist(encoded), sent / "images.parquet")
+    with tarfile.open(sent / "run.tar.gz", "w:gz") as packed:
+        packed.add(run, "run")
 
 
 def _pictures(root: Path) -> Path:
@@ -377,16 +422,100 @@ def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
             "gallery": gallery,
             "query": lambda: _said("query", str(folders.run), str(folders.picture), "--gallery", str(folders.gallery)),
         }
+    if file.is_relative_to(folders.sent):
+        return readers_of_sent(folders, file)
     if file.is_relative_to(folders.index):
         return {"index": lambda: FaissFile(folders.index).neighbours(np.ones((1, 8), np.float32), 2)}
     return readers_of_run(folders)
 
 
+def readers_of_sent(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
+    """Reader to what calls it, of a single file that somebody sends."""
+    import lab.data
+    import lab.runs
+    from lab.data.images import reading, zipped
+    from lab.runs.receiving import receive
+
+    made = folders.sent.parent / "made"
+
+    def imported() -> Any:
+        return lab.runs.from_embeddings(file, runs=made, name="imported")
+
+    def unpacked() -> Any:
+        with file.open("rb") as opened:
+            return zipped.unpack(opened, made)
+
+    def streamed() -> Any:
+        images = lab.data.create("tar_shards" if file.suffix == ".tar" else "parquet_images", root=str(file))
+        return [images.load(place) for place in range(min(3, len(images)))]
+
+    by_name = {
+        "vectors": {"import": imported},
+        "corrections": {"corrections": lambda: lab.data.read_corrections(file)},
+        "picture": {
+            "open": lambda: reading.open_rgb(file),
+            "check": lambda: (reading.size_of(file), reading.check_whole(file)),
+            "query": lambda: _said("query", str(folders.run), str(file), "--runs", str(folders.root)),
+        },
+        "pictures": {"unpack": unpacked},
+        "shard": {"stream": streamed},
+        "images": {"stream": streamed},
+        "run": {"receive": lambda: receive(file, made)},
+    }
+    name = file.name.partition(".")[0]
+    return {what: _without(made, read) for what, read in by_name[name].items()}
+
+
+def _without(made: Path, read: Callable[[], Any]) -> Callable[[], Any]:
+    """The reader, which leaves nothing behind."""
+
+    def reads() -> Any:
+        try:
+            return read()
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    return reads
+
+
 def files_of(folders: Folders) -> list[Path]:
-    """What is damaged: every small file and array; no picture, no program, no index of faiss."""
+    """What is damaged: every small file and array, and what is sent; no program, no index of faiss."""
     kinds = (".json", ".jsonl", ".yaml", ".safetensors")
     places = (folders.root, folders.model, folders.gallery, folders.index)
-    return [file for place in places for file in sorted(place.rglob("*")) if file.suffix in kinds]
+    kept = [file for place in places for file in sorted(place.rglob("*")) if file.suffix in kinds]
+    return [*kept, *sorted(folders.sent.iterdir())]
+
+
+_opened: set[str] | None = None
+"""The files that Python has opened since this was made a set."""
+
+
+def _note_opened(event: str, given: tuple) -> None:
+    if event == "open" and _opened is not None and isinstance(given[0], str | bytes | os.PathLike):
+        _opened.add(os.path.realpath(os.fsdecode(given[0])))
+
+
+def reading_of(folders: Folders, files: list[Path]) -> dict[Path, list[str]]:
+    """File to the names of the readers that open it; of a file that Python itself does not open, all."""
+    global _opened
+    sys.addaudithook(_note_opened)
+    opened: dict[str, set[str]] = {}
+    for file in files:
+        every = readers(folders, file)
+        for name, read in every.items():
+            key = f"{file.parent.relative_to(folders.root.parent).parts[0]} {name} {sorted(every)}"
+            if file.is_relative_to(folders.sent):
+                key = f"{file.name} {name}"
+            if key not in opened:
+                _opened = opened[key] = set()
+                assert trouble(read) == "", (name, file, trouble(read))
+                _opened = None
+            opened[f"{file} {name}"] = opened[key]
+    found = {}
+    for file in files:
+        names = list(readers(folders, file))
+        found[file] = [name for name in names if os.path.realpath(file) in opened[f"{file} {name}"]] or names
+    return found
 
 
 def trouble(read: Callable[[], Any]) -> str:
@@ -425,18 +554,19 @@ def campaign(folders: Folders, trials: int, seed: int, most_readers: int | None 
     """Damage files at random, one at a time; yields what was read how, and what was wrong with the answer.
 
     Args:
-        most_readers: how many readers of the folder are tried for each damage, drawn at random; all by default.
+        most_readers: how many of the readers that open the file are tried for each damage, drawn at random; all by
+            default.
     """
     chance, files = random.Random(seed), files_of(folders)
+    reading = reading_of(folders, files)
     for _ in range(trials):
         file = chance.choice(files)
-        content = file.read_bytes()
-        bad = damaged(file, content, chance)
-        if bad == content:
-            continue
+        content = bad = file.read_bytes()
+        while bad == content:
+            bad = damaged(file, content, chance)
         file.write_bytes(bad)
         try:
-            every = list(readers(folders, file).items())
+            every = [(name, read) for name, read in readers(folders, file).items() if name in reading[file]]
             some = every if most_readers is None else chance.sample(every, min(most_readers, len(every)))
             for name, read in some:
                 if wrong := trouble(read):
@@ -455,15 +585,17 @@ def _differs(content: bytes, bad: bytes) -> bytes:
 def main() -> None:
     from common import arguments, conclude
 
-    asked, began = arguments(__doc__.splitlines()[0], 5_000), time.monotonic()
+    asked, began = arguments(__doc__.splitlines()[0], 6_421), time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    os.environ["LAB_CACHE"] = str(folder / "cache")
     try:
         failed = []
         for what, wrong in campaign(make(folder), asked.trials, asked.seed):
             failed.append(f"{what}: {wrong}")
+            print(failed[-1], file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    conclude("damaged files", asked.trials, failed, asked.seed, began, "runs, model folders, galleries, indices")
+    conclude("damaged files", asked.trials, failed, asked.seed, began, "runs, models, galleries, indices, files sent")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -25,12 +27,14 @@ import yaml
 import lab
 import lab.runs
 from lab.__main__ import main
-from lab.core import arrays, ownership, yaml_reader
+from lab.core import arrays, files, ownership, yaml_reader
 from lab.core.files import SMALL, parse_json, read_json
+from lab.data.images.reading import open_rgb
 from lab.launchers.background import detached
 from lab.launchers.background.queue import Queue
 from lab.runs.execute import execute
 from lab.runs.receiving import receive
+from lab.search.galleries.shards import Writer
 from tests.boundary.watching import watched
 from tests.conftest import TINY
 
@@ -394,3 +398,97 @@ def test_a_report_of_vectors_that_are_no_table_is_one_sentence(gift, change, cap
     assert main(["runs", "report", str(gift.path)]) == 1
     told = capsys.readouterr().err
     assert "query.vectors" in told and str(path) in told and not PYTHON.search(told)
+
+
+def test_a_network_of_billions_is_refused_at_once(gift):
+    config = yaml.safe_load((gift.path / "config.yaml").read_text())
+    for encoder in (
+        {"name": "timm_model", "backbone": "vit_7b_patch16_dinov3", "pretrained": False, "dim": 8},
+        {"name": "adapted", "base": "vit_7b_patch16_dinov3", "pretrained": False, "dim": 8},
+    ):
+        (gift.path / "config.yaml").write_text(yaml.safe_dump({**config, "encoder": encoder}))
+        began = time.process_time()
+        with pytest.raises(ValueError, match="the encoder has more than .* many times as many as the checkpoint"):
+            lab.load(gift.path)
+        assert time.process_time() - began < 2
+
+
+def _npz(path: Path) -> None:
+    np.savez_compressed(path, vectors=np.zeros((4_000, 100), np.float32))
+
+
+def _torch_of_one_number(path: Path) -> None:
+    torch.save({"vectors": torch.zeros(1).expand(100_000, 100_000)}, path)
+
+
+def _parquet(path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    numbers = pa.array(np.zeros(400_000, np.float32))
+    pa.parquet.write_table(pa.table({"vector": pa.FixedSizeListArray.from_arrays(numbers, 100)}), path)
+
+
+def _npy_with_a_hole(path: Path) -> None:
+    np.lib.format.open_memmap(path, "w+", np.float32, (1_000_000, 1_000)).flush()
+
+
+def _safetensors_with_a_hole(path: Path) -> None:
+    head = json.dumps({"vectors": {"dtype": "F32", "shape": [10**6, 100], "data_offsets": [0, 4 * 10**8]}}).encode()
+    with open(path, "wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        file.truncate(8 + len(head) + 4 * 10**8)
+
+
+BOMBS = {
+    "v.npz": _npz,
+    "v.pth": _torch_of_one_number,
+    "v.parquet": _parquet,
+    "v.npy": _npy_with_a_hole,
+    "v.safetensors": _safetensors_with_a_hole,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_vectors_that_memory_does_not_hold_are_refused_before_they_are_unpacked(tmp_path, name, monkeypatch, capsys):
+    BOMBS[name](tmp_path / name)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1_000_000))
+    before = psutil.Process().memory_info().rss
+    assert main(["import", str(tmp_path / name), "--name", "i", "--runs", str(tmp_path / "runs")]) == 2
+    assert re.search(rf"{name} takes [\d.]+ (MB|GB) of memory, and 1\b.* MB are free here", capsys.readouterr().err)
+    assert psutil.Process().memory_info().rss - before < 1e8
+
+
+@pytest.mark.parametrize("name", ["checkpoints/best.safetensors", "embeddings/test.safetensors"])
+def test_stored_arrays_that_memory_does_not_hold_are_refused(gift, name, monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=100))
+    with pytest.raises(ValueError, match=f"{name} takes .* of memory, and 100 bytes are free here"):
+        lab.load(gift.path) if "best" in name else gift.embeddings("test")
+
+
+def test_a_tar_of_pictures_reads_no_long_remark(tmp_path):
+    member = tarfile.TarInfo("x")
+    member.type, member.size = tarfile.XHDTYPE, 50_000_000
+    (tmp_path / "shard.tar").write_bytes(member.tobuf(tarfile.USTAR_FORMAT) + bytes(50_000_256))
+    with pytest.raises(ValueError, match="the head of an entry has 50,000,000 bytes"):
+        lab.data.create("tar_shards", root=str(tmp_path))
+
+
+def test_a_picture_with_a_hole_larger_than_memory_is_not_read(tmp_path):
+    with open(tmp_path / "a.jpg", "wb") as file:
+        file.write(b"\xff\xd8\xff\xe0")
+        file.truncate(2**40)
+    with pytest.raises(ValueError, match="is larger than 2 GB"):
+        open_rgb(tmp_path / "a.jpg")
+
+
+def test_a_queue_of_endless_names_is_no_queue(gift):
+    (gift.path.parent / ".queue.json").write_text(json.dumps({"waiting": ["gift"] * 10_001}))
+    assert list(Queue(gift.path.parent).names) == []
+
+
+def test_a_guest_makes_no_folder_for_a_gallery(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "guest", lambda: True)
+    with pytest.raises(files.GuestRefused):
+        Writer(tmp_path / "gallery", {})
+    assert not (tmp_path / "gallery").exists()

@@ -10,6 +10,7 @@ import yaml
 from safetensors.numpy import load, save
 
 import lab.runs
+from lab.core import arrays
 from lab.runs.building.trained import open_trained
 from lab.training import checkpoint
 from scripts.soak import damaged_files
@@ -31,6 +32,7 @@ SEEN = {
     "runs/run/status.json": {"state": "running", "step": {}, "updated": "now"},
     "runs/run/meta.json": {"started": "x", "made_by": {"words": 1}},
     "runs/run/threshold.json": {"value": "x"},
+    "runs/run/scores/validation.json": {"values": {}, "warnings": [["x"]]},
     "runs/.queue.json": {"waiting": [None], "worker": 3},
     "gallery/gallery.json": {"plan": {}, "shards": [10**30]},
     "index/keys.json": {"keys": 3},
@@ -53,6 +55,7 @@ def test_what_was_seen_to_end_in_words_of_python(folders, file):
     "record",
     [{"kind": "validated", "values": []}, {"kind": "checkup", "step": 1, "about": "batch", "values": {"images": {}}},
      {"kind": "checkup", "step": 1, "about": "validation", "values": {"precisions": ["../..", 1.0], "classes": [0, 1]}},
+     {"kind": "checkup", "step": 1, "about": "pixels", "values": {"precisions": [1.0], "classes": -1}},
      {"kind": "stepped", "step": "x", "loss": []}, {"kind": []}],
 )  # fmt: skip
 def test_a_record_that_does_not_fit_is_left_out(folders, record):
@@ -109,6 +112,18 @@ def test_weights_that_are_no_tensors_are_a_sentence(folders, part):
         path.write_bytes(whole)
 
 
+def test_a_checkpoint_whose_step_is_no_number_is_a_sentence(folders):
+    run = lab.runs.Run(folders.run)
+    path = run.checkpoint("best")
+    whole, state = path.read_bytes(), checkpoint.load(path)
+    try:
+        checkpoint.save(path, {**state, "progress": {"step": []}})
+        with pytest.raises(ValueError, match=r"does not fit its config.yaml: its step is \[\], no whole number"):
+            open_trained(run, "best")
+    finally:
+        path.write_bytes(whole)
+
+
 def test_a_listing_shows_a_run_whose_corrections_are_no_path(folders):
     path = folders.run / "config.yaml"
     whole = path.read_bytes()
@@ -135,5 +150,24 @@ def test_labels_of_another_whole_type_are_read(folders):
         assert run.embeddings("test").labels.tolist() == before.tolist()
         for name, read in damaged_files.readers(folders, path).items():
             assert damaged_files.trouble(read) == "", name
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", ["query.contents", "class_name_ends", "query.keys"])
+@pytest.mark.parametrize("change", ["lacking", "halved", "of fractions"])
+def test_names_beside_embeddings_that_do_not_fit_are_refused_in_one_sentence(folders, name, change):
+    path, run = folders.run / "embeddings" / "test.safetensors", lab.runs.Run(folders.run)
+    whole = path.read_bytes()
+    held, header = arrays.read(path), arrays.header(path)
+    array = held.pop(name)
+    if change == "halved" and name == "query.contents":  # fewer letters or fewer classes are no damage
+        held[name] = array[: len(array) // 2]
+    if change == "of fractions":
+        held[name] = array.astype(np.float32)
+    arrays.write(path, held, header)
+    try:
+        with pytest.raises(ValueError, match=rf"test.safetensors cannot be read, it is damaged \((it lacks )?{name}"):
+            run.pictures("test")
     finally:
         path.write_bytes(whole)

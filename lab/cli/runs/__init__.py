@@ -118,7 +118,7 @@ def _one(run: Run, as_json: bool) -> None:
     from lab.launchers.background.queue import Queue
 
     _ = run.config_dict  # which refuses a damaged file in a sentence
-    print(visible_lines(read_small(run.own_file("config.yaml")).decode(errors="replace")) + "\n")
+    print(visible_lines(read_small(run.file("config.yaml")).decode(errors="replace")) + "\n")
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)

@@ -15,10 +15,14 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from lab.core.files import other_kind
+from lab.core.formats import size as size_in_words
 from lab.data.images.metadata import TURNS, orientation_of, without_metadata
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels than this are refused before they are decoded (a decompression bomb fits in a few kB)."""
+
+MOST_BYTES = 2_000_000_000
+"""Bytes of an image's file: so many as `MAX_PIXELS` take with four numbers of 32 bits each, and some."""
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 """What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
@@ -68,6 +72,11 @@ def nameable(key: str) -> bool:
 
 class ImageError(ValueError):
     """An image that is missing, corrupt or too large; the sentence names it."""
+
+
+def too_large(name: str) -> ImageError:
+    """Return the error of a file that is larger than any image that is read."""
+    return ImageError(f"{name} is larger than {size_in_words(MOST_BYTES)}, so it is no image that is read here.")
 
 
 def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS) -> Image.Image:
@@ -284,6 +293,8 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
     """
     if isinstance(source, Path) and (kind := other_kind(source)):
         raise ImageError(f"{name} is {kind}, not an image.")
+    if isinstance(source, Path) and source.is_file() and source.stat().st_size > MOST_BYTES:
+        raise too_large(name)  # it may be a hole, which takes no room on the disk
     try:
         with _quiet:
             image = _head_of(source)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from lab.core import stored, tables
+from lab.core.arrays import bytes_of
 from lab.core.explain import faiss_library
-from lab.core.files import checked
+from lab.core.files import check_fits, checked, inside
 from lab.core.stored import Texts
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
@@ -53,7 +56,26 @@ def read(path: Path | str, vector: str = "") -> Source:
     reader = READERS.get(checked(path).suffix.lower())
     if reader is None:
         raise ValueError(f"{path.name} is of no kind that is read; these are: {', '.join(READERS)}.")
-    return _opened(path, lambda: reader(path, vector))
+    _check_unpacked(path)
+    source = _opened(path, lambda: reader(path, vector))
+    check_fits(path, 4 * math.prod(source.vectors.shape))  # as float32; one number may stand for all of them
+    return source
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse a file of numpy or torch, which is a ZIP, that would fill the memory when it is unpacked.
+
+    Raises:
+        ValueError: it would.
+    """
+    if path.suffix.lower() not in (".npz", ".pt", ".pth"):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):  # its reader says what is wrong
+        return
+    check_fits(path, unpacked)
 
 
 def table(source: Any) -> dict[str, Any]:
@@ -98,8 +120,16 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
     except Exception as error:  # each library raises kinds of its own
         if type(error) is ValueError:  # a sentence of ours
             raise
-        reason = " ".join(str(error).split())[:300].rstrip(".")
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind ({reason}).") from None
+        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{_why(error)}.") from None
+
+
+def _why(error: Exception) -> str:
+    """What a library says, in brackets; "" for what Python says, which nobody needs."""
+    if isinstance(error, MemoryError):
+        return " (or is larger than memory)"
+    if isinstance(error, OSError | UnicodeError | LookupError | TypeError | AttributeError):
+        return ""
+    return f" ({' '.join(str(error).split())[:300].rstrip('.')})"
 
 
 def _numpy(path: Path, vector: str) -> Source:
@@ -112,7 +142,7 @@ def _numpy(path: Path, vector: str) -> Source:
                 held = {name: read[name] for name in read.files}
     except ValueError as error:
         if "allow_pickle" not in str(error) and "Python objects" not in str(error):
-            raise OSError(error) from None
+            raise ValueError(f"{path} is damaged, or no array that numpy wrote.") from None
         raise ValueError(
             f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
@@ -180,6 +210,7 @@ def _safetensors(path: Path, vector: str) -> Source:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:  # which knows bfloat16
+        check_fits(path, bytes_of(file, file.keys()))
         held, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     source = _of_tensors(held, vector, path)
     if "keys" in metadata:
@@ -195,9 +226,10 @@ def _keys_in(text: str, name: str) -> list[str]:
         ValueError: it is no list of texts.
     """
     try:
-        return stored.check(json.loads(text), Texts, name)
-    except (json.JSONDecodeError, RecursionError):
+        keys = json.loads(text)
+    except (ValueError, RecursionError):
         raise ValueError(f"{name} is damaged: it is no JSON list.") from None
+    return stored.check(keys, Texts, name)
 
 
 def _table(path: Path, vector: str) -> Source:
@@ -340,6 +372,7 @@ def _faiss(path: Path, vector: str) -> Source:
         index = faiss.downcast_index(index.index)
     if hasattr(index, "make_direct_map"):
         index.make_direct_map()
+    check_fits(path, 4 * index.ntotal * index.d)
     try:
         vectors = index.reconstruct_batch(np.arange(index.ntotal))
     except RuntimeError:
@@ -357,11 +390,11 @@ def _folder(path: Path, vector: str) -> Source:
             f"{path} is no export to faiss; for a folder of pictures use `lab embed FOLDER --encoder NAME`, and write "
             "a data set of Hugging Face as Parquet."
         )
-    source = _faiss(path / "index.faiss", vector)
+    source = _faiss(inside(path, "index.faiss"), vector)
     if (path / "keys.json").is_file():
         from lab.search import IndexFile
 
-        names = stored.read(path / "keys.json", IndexFile, stored.MOST_LISTED)
+        names = stored.read(inside(path, "keys.json"), IndexFile, stored.MOST_LISTED)
         if "keys" not in names or "classes" not in names:
             raise ValueError(f"{path / 'keys.json'} is damaged: it lacks keys or classes.")
         source.columns = {"key": names["keys"], "class": names["classes"]}

@@ -86,7 +86,7 @@ def source_of(encoder: Adapted, config: RunConfig, layer: Layer = OUTPUT) -> str
     vectors is written anew."""
     if encoder.knobs.vectors is not None and encoder.knobs.base is None:
         run = Run(encoder.knobs.vectors)
-        return " ".join(arrays.stamp(run.path / "embeddings" / f"{split}.safetensors") for split in run.splits)
+        return " ".join(arrays.stamp(run.embeddings_file(split)) for split in run.splits)
     seen = f"{config.testing.as_dict()} {config.augmentation.knobs.size or encoder.input_size}"
     network = f"{fingerprint(encoder.whole_network)} {seen} {encoder.preprocessing}"
     return network if layer == OUTPUT else f"{network} {layer.words}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.core import arrays, stored
+from lab.core import arrays
 from lab.core.explain import explain
-from lab.core.files import check_allowed
-from lab.runs.schemas import PublishedFile
+from lab.core.files import check_allowed, check_fits
 
 if TYPE_CHECKING:
     from lab.runs.folder import Run
@@ -53,9 +52,9 @@ def state_of(run: Run) -> dict[str, Any]:
         ValueError: a file is damaged or was not written by Rankscope.
     """
     try:
-        about: Any = stored.read(run.path / "config.json", PublishedFile)["rankscope"]
-        layout, weights = about.get("layout") or {}, _tensors(run.path / "model.safetensors")
-        head = _tensors(run.path / HEAD) if (run.path / HEAD).is_file() else {}
+        about = run.read("config.json")["rankscope"]
+        layout, weights = about.get("layout") or {}, _tensors(run.file("model.safetensors"))
+        head = _tensors(run.file(HEAD)) if (run.path / HEAD).is_file() else {}
         prefix = layout.get("prefix", "")  # timm's names are those of the backbone
         named = {prefix + name: value for name, value in weights.items()}
         return {"encoder": {**named, **head}, "loss": {}, "progress": {"step": about["step"]}}
@@ -71,4 +70,5 @@ def _tensors(path: Path) -> dict[str, Any]:
         ValueError: it is damaged, or is not there.
     """
     with arrays.opened(path, "pt") as file:
+        check_fits(path, arrays.bytes_of(file, file.keys()))
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)

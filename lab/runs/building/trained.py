@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,9 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from lab.core import ownership
-from lab.core.explain import last_line
+from lab.core.explain import last_line, quoted
 from lab.data.images.loading import Loader
 from lab.evaluation.scores import anchors_in, classifier_in
 from lab.runs.building import published
@@ -92,7 +99,7 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
         _check_size(run, name, state)
         encoder = _empty(run)
     try:
-        weights, loss, step = dict(state["encoder"]), dict(state["loss"]), int(state["progress"]["step"])
+        weights, loss, step = _parts_of(state)
         for part, value in {**loss, **weights}.items():
             if not isinstance(value, torch.Tensor):
                 raise ValueError(f"{part} is no tensor.")
@@ -104,6 +111,21 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     if config.evaluation.knobs.pooling != "trained":
         encoder.pool_as(config.evaluation.knobs.pooling)
     return Trained(run, config, encoder.eval(), loss, name, step)
+
+
+def _parts_of(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tensor], int]:
+    """The weights, the loss's state and the step of a checkpoint.
+
+    Raises:
+        ValueError: one is not there, or is something else.
+    """
+    for part in ("encoder", "loss", "progress"):
+        if not isinstance(state.get(part), dict):
+            raise ValueError(f"it holds no {part}.")
+    step = state["progress"].get("step")
+    if type(step) is not int:
+        raise ValueError(f"its step is {quoted(step)}, no whole number.")
+    return dict(state["encoder"]), dict(state["loss"]), step
 
 
 def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
@@ -118,19 +140,56 @@ def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
     if choice.outside or not isinstance(weights, dict) or ownership.is_own(run.path, "config.yaml"):
         return
     choice.check(without_fetching(choice))
+    tensors = {part: value for part, value in weights.items() if isinstance(value, torch.Tensor)}
+    held = {part: value.shape for part, value in tensors.items()}
+    most = LARGER * sum(value.numel() for value in tensors.values()) + SMALL
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _at_most(most, f"The {name} checkpoint of {run.name}"):
             shapes = {part: value.shape for part, value in choice.create(without_fetching(choice)).state_dict().items()}
     except ValueError:
         raise
     except (RuntimeError, NotImplementedError, TypeError):  # a network that computes with its weights while it is built
         return
-    held = {part: value.shape for part, value in weights.items() if isinstance(value, torch.Tensor)}
     other = next((part for part in shapes if held.get(part) != shapes[part]), None)
     if other is not None:
         raise ValueError(
             f"The {name} checkpoint of {run.name} does not fit its config.yaml: the encoder has {other} of the shape "
             f"{list(shapes[other])}, and the checkpoint {list(held[other]) if other in held else 'none'}."
+        )
+
+
+LARGER, SMALL = 4, 1_000_000
+"""How many times as many numbers as its checkpoint holds a network may have while it is built, which may make some
+parts twice; and how many any network may have."""
+
+
+@contextmanager
+def _at_most(most: int, what: str) -> Iterator[None]:
+    """Stop building a network in this thread once it has more than so many numbers: a network of billions takes
+    seconds to build even without memory.
+
+    Raises:
+        ValueError: it has; `what` is the checkpoint that it does not fit.
+    """
+    here, built = threading.get_ident(), 0
+
+    def count(_module: nn.Module, _name: str, values: Tensor | None) -> None:
+        nonlocal built
+        if values is not None and threading.get_ident() == here:
+            built += values.numel()
+            if built > most:
+                raise RuntimeError("it is too large")
+
+    try:
+        with register_module_parameter_registration_hook(count), register_module_buffer_registration_hook(count):
+            yield
+    except Exception:  # libraries have sentences of their own for a network that they cannot build
+        if built <= most:
+            raise
+    if built > most:
+        raise ValueError(
+            f"{what} does not fit its config.yaml: the encoder has more than {most:,} numbers, many times as many as "
+            "the checkpoint."
         )
 
 

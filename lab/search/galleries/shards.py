@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from lab.core import arrays, stored
-from lab.core.files import write_json
+from lab.core.files import check_allowed, inside, write_json
 from lab.core.results import EmbeddingSet
 from lab.core.stored import Count, Fields, Flag, Stored, Texts
 from lab.search.galleries.rows import LabelRows, Rows
@@ -43,7 +43,7 @@ class Gallery(EmbeddingSet):
     """
 
     def __init__(self, folder: Path, about: dict[str, Any]):
-        parts = [_shard(folder / shard_name(number), rows) for number, rows in enumerate(about["shards"])]
+        parts = [_shard(inside(folder, shard_name(number)), rows) for number, rows in enumerate(about["shards"])]
         labels = LabelRows([part["labels"] for part in parts])
         super().__init__(Rows([part["vectors"] for part in parts]), labels, Rows([part["items"] for part in parts]))
         object.__setattr__(self, "folder", folder)
@@ -161,6 +161,7 @@ class Writer:
     """
 
     def __init__(self, folder: Path | str, plan: Mapping[str, Any], class_names: Sequence[str] = ()):
+        check_allowed()
         self.folder = Path(folder).expanduser()
         self.about: dict[str, Any] = {"plan": dict(plan), "class_names": list(class_names), "shards": []}
         there = _about(self.folder)
@@ -249,7 +250,7 @@ class GalleryFile(Stored, total=False):
 
 
 def _about(folder: Path) -> Any:
-    path = folder / FILE
+    path = inside(folder, FILE)
     if not path.is_file():
         return None
     try:

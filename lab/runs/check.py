@@ -1,4 +1,4 @@
-"""What is damaged in a run folder, what still works, and what to do about it."""
+"""Find what is damaged in a run folder, what still works, and what to do about it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SMALL: dict[str, Any] = {
     "owner.json": Stored,
     "marks.json": Stored,
 }
-"""The small files of a run, and their schemas; `Stored` of those that others read."""
+"""The small files of a run, and their schemas; `Stored` for files that other modules read."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something damaged. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
+class Damage:
+    """A damaged file. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
     somebody has edited it."""
 
     file: str
@@ -44,13 +44,13 @@ class Finding:
     changed: bool = False
 
 
-def check(run: Run) -> list[Finding]:
-    """Read everything that lies in a run folder; changes nothing."""
+def check(run: Run) -> list[Damage]:
+    """Read every file of a run folder and return what is damaged; changes nothing."""
     return [*_small_files(run), *_splits(run), *_arrays(run)]
 
 
-def _refused(read: Callable[[Path], Any], path: Path) -> str:
-    """What a reader says against a file; empty where it can be read, or is not there."""
+def _error_of(read: Callable[[Path], Any], path: Path) -> str:
+    """Return the message of a reader about a file; empty if it can be read, or does not exist."""
     try:
         read(path)
     except FileNotFoundError:
@@ -63,42 +63,48 @@ def _refused(read: Callable[[Path], Any], path: Path) -> str:
 def _listed(path: Path) -> None:
     from lab.data.images import listing
 
-    kept = stored.read(path, ImageList, stored.MOST_LISTED)
+    listed = stored.read(path, ImageList, stored.MOST_LISTED)
     try:
-        listing.read_list(kept)
+        listing.read_list(listed)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}.") from None
 
 
-def _small_files(run: Run) -> Iterator[Finding]:
+def _small_files(run: Run) -> Iterator[Damage]:
     changed = ""
-    with suppress(ValueError):  # of a version that knows more
+    with suppress(ValueError):  # of a later version
         changed = go_by_checkpoint(Run(run.path))
-    if wrong := _refused(lambda _: run.config, run.path):
+    error = _error_of(lambda _: run.config, run.path)
+    if error:
         advice = RESUME if changed else ""
-        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
+        yield Damage("config.yaml", f"cannot be used: {error} Images and embeddings can still be read.", advice)
     elif changed:
-        yield Finding("config.yaml", changed, changed=True)
-    if published := run.checkpoint(PUBLISHED):
-        if wrong := _refused(lambda _: state_of(run), published):
-            yield Finding(published.name, wrong)
+        yield Damage("config.yaml", changed, changed=True)
+    published = run.checkpoint(PUBLISHED)
+    if published:
+        error = _error_of(lambda _: state_of(run), published)
+        if error:
+            yield Damage(published.name, error)
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
-        yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
+        yield Damage("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
     for name, kind in SMALL.items():
-        read = partial(stored.read, kind=kind, most=stored.MOST_LISTED)
-        if wrong := _refused(read, run.path / name):
-            yield Finding(name, wrong, MOVE)
-    if wrong := _refused(_listed, run.path / "images.json"):
-        yield Finding("images.json", wrong, MOVE)
+        error = _error_of(partial(stored.read, kind=kind, most=stored.MOST_LISTED), run.path / name)
+        if error:
+            yield Damage(name, error, MOVE)
+    error = _error_of(_listed, run.path / "images.json")
+    if error:
+        yield Damage("images.json", error, MOVE)
     for path in sorted((run.path / "scores").glob("*.json")):
-        if wrong := _refused(lambda path: stored.read(path, ScoresFile), path):
-            yield Finding(f"scores/{path.name}", wrong)
+        error = _error_of(partial(stored.read, kind=ScoresFile), path)
+        if error:
+            yield Damage(f"scores/{path.name}", error)
     records = run.path / "metrics.jsonl"
-    *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
-    if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
-        yield Finding(
-            records.name, f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", "take them out"
-        )
+    if records.is_file():
+        lines = records.read_bytes().split(b"\n")[:-1]  # the last line may be torn by a kill
+        broken = [number for number, line in enumerate(lines, 1) if stored_record(line) is None]
+        if broken:
+            sentence = f"has {len(broken)} unreadable lines, the first is line {broken[0]}."
+            yield Damage(records.name, sentence, "take them out")
 
 
 def _loaded(path: Path) -> dict[str, Any]:
@@ -107,37 +113,46 @@ def _loaded(path: Path) -> dict[str, Any]:
     return checkpoint.load(path)
 
 
-def _splits(run: Run) -> Iterator[Finding]:
-    """Embeddings and scores, and whether they belong together."""
+def _splits(run: Run) -> Iterator[Damage]:
+    """Check embeddings and scores, and whether they belong together."""
     paths = filter(None, map(run.checkpoint, ("best", "last")))
-    advice = ANEW if any(not _refused(_loaded, path) for path in paths) else ""
-    files = [path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")]
-    for split in sorted({path.stem for path in files if path.suffix in (".safetensors", ".json")}):
-        if wrong := _wrong_with(run, split):
-            yield Finding(f"embeddings/{split}.safetensors", wrong, advice)
+    advice = ANEW if any(not _error_of(_loaded, path) for path in paths) else ""
+    splits = set()
+    for folder in ("embeddings", "scores"):
+        for path in (run.path / folder).glob("[!.]*"):
+            if path.suffix in (".safetensors", ".json"):
+                splits.add(path.stem)
+    for split in sorted(splits):
+        error = _error_of_split(run, split)
+        if error:
+            yield Damage(f"embeddings/{split}.safetensors", error, advice)
 
 
-def _wrong_with(run: Run, split: str) -> str:
+def _error_of_split(run: Run, split: str) -> str:
     try:
-        run.columns("embeddings", split), run.embeddings(split)
+        run.columns("embeddings", split)
+        run.embeddings(split)
         scores = run.scores(split)
         if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
-            return ""  # nobody had them measured
+            return ""  # external embeddings that were never measured
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
-        stored = arrays.header(run.path / "embeddings" / f"{split}.safetensors")
+        header = arrays.header(run.path / "embeddings" / f"{split}.safetensors")
     except ValueError as error:
         return str(error)
-    differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
+    facts = ("checkpoint", "step", "evaluation")
+    differ = [key for key in facts if key in header and header[key] != scores.get(key)]
     if differ:
         return f"does not belong to the scores beside it ({', '.join(differ)} differ)."
     return run.outdated(split)
 
 
-def _arrays(run: Run) -> Iterator[Finding]:
+def _arrays(run: Run) -> Iterator[Damage]:
     readers = {"checkpoints": _loaded, **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read)}
     for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
-            if wrong := _refused(read, path):
-                yield Finding(str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE)
+            error = _error_of(read, path)
+            if error:
+                advice = "" if folder == "checkpoints" else MOVE
+                yield Damage(str(path.relative_to(run.path)), error, advice)

@@ -1,4 +1,4 @@
-"""What each small file of a run folder holds; `lab.core.stored` reads them, and every reader goes by these.
+"""Schemas of the small files of a run folder; `lab.core.stored` reads them, and every reader uses these.
 
 Files of version 0.2 fit, too. Fields that no schema names stay as they are: later versions write more.
 """
@@ -164,11 +164,11 @@ class ValidatedRecord(OfStep, total=False):
 
 
 def _sign(value: Any) -> Any:
-    """Refuse what no sign of a check-up is; see `lab.training.signs`."""
-    for one in value if isinstance(value, list) else (value,):
-        if not (one is None or isinstance(one, int | float)):
+    """Refuse a value that cannot be a sign of a check-up; see `lab.training.signs`."""
+    for number in value if isinstance(value, list) else (value,):
+        if not (number is None or isinstance(number, int | float)):
             raise ValueError("must be a number or a list of numbers")
-        if isinstance(one, int) and abs(one) > 2**53:
+        if isinstance(number, int) and abs(number) > 2**53:
             raise ValueError("must be at most 2^53")
     return value
 
@@ -215,9 +215,12 @@ def record_of(value: dict[str, Any]) -> dict[str, Any]:
         ValueError: it does not fit.
     """
     kind = value.get("kind")
-    if isinstance(kind, str) and kind in ("validated", "evaluated"):
-        value = {"values": {}, **value}  # a loop of somebody's making may measure nothing
-    return check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    schema: Any = Record
+    if isinstance(kind, str):
+        schema = RECORDS.get(kind, Record)
+    if kind in ("validated", "evaluated"):
+        value = {"values": {}, **value}  # a loop of the user's own may measure nothing
+    return check(value, schema, "the record")
 
 
 class PublishedLayout(Stored, total=False):

@@ -53,8 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
         for kind, place in ((page, arguments.html), (explore, arguments.explore)):
             if place:
                 path = kind.save(runs, place, table)
-                files = [one for one in (path, *path.glob("*")) if one.is_file()]
-                show_path(path, arguments.json, bytes=sum(one.stat().st_size for one in files))
+                sizes = [file.stat().st_size for file in (path, *path.glob("*")) if file.is_file()]
+                show_path(path, arguments.json, bytes=sum(sizes))
         return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})

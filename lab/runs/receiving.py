@@ -231,9 +231,11 @@ def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_
     """List the files of an archive; links, devices and paths that lead out of it are refused."""
     members: list[_Member] = []
     total = 0
-    entries: Iterable[zipfile.ZipInfo | tarfile.TarInfo] = opened
+    entries: Iterable[zipfile.ZipInfo | tarfile.TarInfo]
     if isinstance(opened, zipfile.ZipFile):
         entries = opened.infolist()
+    else:
+        entries = opened
     for number, entry in enumerate(entries, 1):
         if number > MOST_FILES:
             raise _too_much(archive)

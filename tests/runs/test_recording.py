@@ -125,8 +125,8 @@ def test_lightning(tmp_path, monkeypatch):
     loader = torch.utils.data.DataLoader(Toy(), batch_size=8)
     with lab.runs.record("lightning", runs=tmp_path) as run:
         trainer = lightning.Trainer(
-            max_epochs=3, callbacks=[LightningRecording(run, lambda module: embed(module.net))], logger=False, accelerator="cpu",
-            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+            max_epochs=3, callbacks=[LightningRecording(run, lambda module: embed(module.net))], logger=False,
+            accelerator="cpu", enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
         )  # fmt: skip
         trainer.fit(Module(), loader, loader)
     assert [record["step"] for record in run.run.metrics("stepped")] == [1, 2, 3]

@@ -188,6 +188,7 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
     def for_teacher(notebook: Any) -> Any:
         return with_hidden_tests(graded(unsolved(solved(notebook, kept=True))))
 
+    # Write both folders.
     changes = {"student": for_student, "teacher": for_teacher}
     with ExitStack() as whole:  # both or none: half a class would be taken for somebody's work
         for name, change in changes.items():

@@ -78,6 +78,7 @@ def show_import(run: Any, as_json: bool) -> None:
         facts = {"run": str(run.path), "queries": queries, "scores": values_of(run), "warnings": run.score_warnings()}
         print_json(facts)
         return
+    # Say how many vectors there are, then the scores, or why there are none.
     sizes = []
     for split, parts in labels.items():
         size = f"{len(parts[0]):,} vectors"

@@ -65,6 +65,7 @@ def page(notebook: Any) -> str:
             slides.append(_place(drawn, len(data) - 1))
         else:
             slides += filter(None, map(_picture, cell.get("outputs", ())))
+    # The page is one file: its scripts, styles and pictures are within it.
     blanks = {
         "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),

@@ -65,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         allow=arguments.allow,
         **sections,
     )
+    # Train the head, then compare it with the network as it came.
     with StopOnSignal() as stop:
         records = adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop)
         adapted = result_of(records, arguments.quiet)

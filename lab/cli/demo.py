@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.core import connections
 
     connections.listening("127.0.0.1", arguments.port).close()  # refuse a port that is taken before anything is made
+    # Serve the dashboard with two example runs, which the trained ones replace.
     shown = examples.copy_into(root)
     with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say("Open it: two example runs are there. The same two train now, and take their place when they end.")
@@ -114,6 +115,7 @@ def compare(
         runs[loss] = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{loss}"))
     rows: list[dict] = []
     failed: list[Run] = []
+    # The queue trains; this process measures raw pixels meanwhile, then follows one run after the other.
     with _stopped_if_interrupted(queue, list(runs.values()), wanted):
         for run in runs.values():
             queue.add(run)

@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.gallery:
         _shards(arguments)
         return
+    # These flags are for shards alone.
     given = []
     if arguments.k != 100:
         given.append("--k")
@@ -80,6 +81,7 @@ def _shards(arguments: argparse.Namespace) -> None:
     from lab.search.galleries.maker import Maker
     from lab.search.galleries.shards import in_memory, open_gallery
 
+    # Refuse flags that shards cannot follow.
     flags = [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]
     if flags:
         raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
@@ -93,6 +95,7 @@ def _shards(arguments: argparse.Namespace) -> None:
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
     chosen = _config.merged(arguments, {"metrics": SHARDED})["metrics"]
     metrics = {metric["name"]: lab.metrics.create(**metric) for metric in chosen}
+    # Measure one shard after the other, and tell what was found.
     measured = result_of(
         evaluate_streamed(
             in_memory(queries, gallery),

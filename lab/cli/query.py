@@ -63,6 +63,7 @@ def add_gallery(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    # Check the flags before anything is loaded.
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
     if arguments.least is not None and not math.isfinite(arguments.least):
@@ -74,6 +75,7 @@ def run(arguments: argparse.Namespace) -> None:
     model = model_of(arguments)
     like = model.embed(arguments.like) if arguments.like else ()
     unlike = model.embed(arguments.unlike) if arguments.unlike else ()
+    # Each query is a name and its vectors [n d]; --together makes one query of all.
     queries: list[tuple[str, Any]] = []
     if arguments.image:
         pictures = [_piped() if word == "-" else word for word in arguments.image]
@@ -82,6 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
         queries.append((arguments.text, model.embed_text(arguments.text)))
     if arguments.together and len(queries) > 1:
         queries = [("all", np.concatenate([vectors for _, vectors in queries]))]
+    # Search for each query; the table's rows are its hits.
     rows = []
     hits = []
     for name, vectors in queries:
@@ -104,6 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
     replaced = model.replaced(hits)
     if replaced:
         say(f"Note: {replaced}")
+    # Say what was searched, and what an approximate index finds of it.
     searched = model.searched
     line = f"Searched in {searched.title}, {model.run.origin(arguments.split).words}"
     if model.recall is not None:

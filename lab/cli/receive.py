@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     received = receive(arguments.archive, arguments.into, arguments.name)
     path = str(received.run.path)
+    # List what the run names outside its folder, and the flags that allow it.
     wishes = []
     rights = []
     for reference in received.references:
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         if not reference.allowed and reference.kind != "program" and reference.right not in rights:
             rights.append(reference.right)
+    # Suggest the next command.
     words = ["lab", "runs", shlex.quote(path)]
     if received.published:
         words = ["lab", "query", shlex.quote(path), "photo.jpg", "--gallery", "FOLDER", *rights]

@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.no_wait:
         say(f"{len(sweeps.hand_over(plan, root, launcher))} runs handed over; `lab runs` shows them.")
         return 0
+    # Report each trial as it ends, then all of them, best first.
     trials = []
     say(f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it.")
     for trial in sweeps.carry_out(plan, root, launcher, arguments.at_once):

@@ -37,12 +37,14 @@ def run(arguments: argparse.Namespace) -> None:
     from lab import threshold
     from lab.inference.rates import TOO_FEW
 
+    # Choose and store the threshold.
     pairs = threshold.measure(run, arguments.split)
     if arguments.at is None:
         chosen = pairs.let_through(0.01 if arguments.far is None else arguments.far)
     else:
         chosen = pairs.at(arguments.at)
     kept = threshold.save(run, pairs, chosen)
+    # Classes that it serves worst.
     images = run.dataset()
     classes = pairs.classes(chosen)
     worst = []

@@ -92,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("--resume names the run that goes on, got an empty name.")
     import lab.runs
 
+    # Where is it trained? A launcher takes it, or the queue, or this process.
     exporters = _live(arguments)
     resumed = None
     before = None  # where the resumed run was sent to the last time
@@ -114,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         queue.ensure_worker()
         say(f"{run.path} is in the queue; `lab runs queue` shows it.")
         return 0
+    # torchrun started several processes: the first creates the run, the others open it.
     from lab.kernels.devices import device_of
     from lab.training import distributed
 
@@ -199,6 +201,7 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
+    # One run, or one per seed.
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
         snapshot = runs[0].snapshot()
@@ -216,6 +219,7 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
         runs = []
         for seed, name in names.items():
             runs.append(lab.runs.create(config.changed("training.seed", seed), arguments.runs, name))
+    # Hand over, wait, and show the scores.
     launcher.submit(runs)
     say(f"{len(runs)} handed over to {arguments.on}: {', '.join(run.name for run in runs)}.")
     for over in launcher.ended():
@@ -280,6 +284,7 @@ def _go(
         raise
     if not first:
         return stop.status
+    # Say where the time went, and the scores.
     spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
     if spent and not arguments.quiet:
         say(in_words(spent))

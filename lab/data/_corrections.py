@@ -37,6 +37,7 @@ def read_corrections(file: Path) -> dict[str, str]:
     columns = {name.casefold(): values for name, values in read.items()}  # spreadsheets write Label
     if "image" not in columns:
         raise ValueError(f"{file} has no column image, which data.corrections needs.")
+    # An image without a label is left out; a table with its classes in another column is refused.
     texts = {name: tables.names(values, f"values of {name} in {file}") for name, values in columns.items()}
     images = texts["image"]
     labels = [""] * len(images)

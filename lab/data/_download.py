@@ -62,6 +62,7 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
     if target.exists() and md5_of(target) == archive.md5:
         yield Progress(archive.file, target.stat().st_size, target.stat().st_size, "bytes")
         return
+    # Continue a part that an earlier call left.
     done = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={done}-"} if done else {}
     request = urllib.request.Request(archive.url, headers=headers)
@@ -88,6 +89,7 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
         raise ValueError(
             f"{archive.url} cannot be fetched: {reason}. {done:,} bytes are kept in {part}; the same command continues."
         ) from None
+    # Keep it only if it is the published file.
     digest = md5_of(part)
     if digest != archive.md5:
         part.unlink()

@@ -99,11 +99,13 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             hidden[HIDDEN].append(f"{shard}/{member.name}")
             continue
         key = str(path.parent / path.name.partition(".")[0])
+        # A new sample begins: the one before is whole.
         if key != sample:
             yield from _sample(image, label, number, shard, problems)
             sample = key
             image = None
             label = ""
+        # Its image, or its class.
         if path.suffix.lower() in EXTENSIONS:
             if image is not None:
                 raise ValueError(

@@ -285,6 +285,7 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
     import pandas as pd
 
     split = len(one)
+    # Number keys, classes and contents of both tables together.
     keys = pd.factorize(np.concatenate([one.keys, other.keys]))[0]
     classes = pd.factorize(np.concatenate([one.classes, other.classes]))[0]
     all_contents = np.concatenate([one.contents, other.contents])
@@ -309,6 +310,7 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
         pairs.append((rows[first], others[second]))
         return len(first)
 
+    # The surest first: name and content, name where a content is unknown, content and class, content.
     match(keys * most + contents, ~unknown)
     by_name = 0
     if same_place and unknown.any():

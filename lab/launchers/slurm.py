@@ -94,6 +94,7 @@ class Slurm(Launcher):
             executor = submitit.AutoExecutor(folder=folder, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS)
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
+        # One array of jobs, each as large as the largest run needs.
         options = {"slurm_partition": self.knobs.partition} if self.knobs.partition else {}
         executor.update_parameters(
             name="rankscope",
@@ -104,6 +105,7 @@ class Slurm(Launcher):
             slurm_array_parallelism=self.knobs.at_once,
             **options,
         )
+        # Sign the runs over before they are submitted; one that was stopped meanwhile is taken back.
         for run in runs:
             detached.hand_over(run, self.place, Worker.this(), self.outlives)
             if stop_request.pending(run):

@@ -71,6 +71,7 @@ def _listed(path: Path) -> None:
 
 
 def _small_files(run: Run) -> Iterator[Damage]:
+    # Configuration and published checkpoint.
     changed = ""
     with suppress(ValueError):  # of a later version
         changed = go_by_checkpoint(Run(run.path))
@@ -87,6 +88,7 @@ def _small_files(run: Run) -> Iterator[Damage]:
             yield Damage(published.name, error)
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Damage("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
+    # Files of one JSON object each.
     for name, kind in SMALL.items():
         error = _error_of(partial(stored.read, kind=kind, most=stored.MOST_LISTED), run.path / name)
         if error:
@@ -98,6 +100,7 @@ def _small_files(run: Run) -> Iterator[Damage]:
         error = _error_of(partial(stored.read, kind=ScoresFile), path)
         if error:
             yield Damage(f"scores/{path.name}", error)
+    # The records, line by line.
     records = run.path / "metrics.jsonl"
     if records.is_file():
         lines = records.read_bytes().split(b"\n")[:-1]  # the last line may be torn by a kill

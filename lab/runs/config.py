@@ -116,6 +116,7 @@ class Choice:
             value = {"name": value}
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
+        # Which entry of the catalogue?
         values = {str(key): value for key, value in (value or {}).items()}  # YAML has keys of other kinds
         name = None
         if section.package:
@@ -130,6 +131,7 @@ class Choice:
             if not stored:
                 raise
             return cls(section.name, str(name), Unchecked(**values), missing=str(error))
+        # Check its knobs; those that follow from the data cannot be given.
         derived = derived_knobs(section, declared)
         for knob in derived:
             if knob in values:

@@ -200,6 +200,7 @@ def evaluate_run(
     if run.config.outside and encoder is None:
         yield from _measure_stored(run, writer, config or run.config, splits)
         return
+    # Load the checkpoint.
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
@@ -209,6 +210,7 @@ def evaluate_run(
     features = {}
     if isinstance(trained.encoder, Adapted):
         features["features"] = features_state(trained.encoder, trained.config, trained.dataset)
+    # Embed, measure and store each split.
     for name in splits or evaluator.splits:
         if stop():
             break
@@ -227,6 +229,7 @@ def evaluate_run(
         parts = _parts(query, gallery)
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
         yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
+    # Tell which images could not be read by any process.
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")

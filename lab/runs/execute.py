@@ -214,6 +214,7 @@ def go_by_checkpoint(run: Run) -> str:
         run.config = _restored(run, config)
         return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
     movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
+    # Take from config.yaml what may change; report every other difference.
     changed = difference(config, written)
     for knob in movable & changed.keys():
         section, _, name = knob.partition(".")
@@ -295,6 +296,7 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
             f"Run {run.name} is finished and came without its last checkpoint, so its training cannot go on; train it "
             f"anew: lab train --config {run.path / 'config.yaml'}."
         )
+    # Which parts of the user's own are not given?
     missing = {}
     for name in ("encoder", "loss"):
         choice = getattr(config, name)
@@ -392,6 +394,7 @@ class _Execution:
         knobs = config.training.knobs
         self.writer.claim()
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
+        # Load the data, build what trains, and tell what a reader of the run should know.
         dataset = self.run.dataset(changed=True)
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
@@ -411,6 +414,7 @@ class _Execution:
             yield self._kept(Note(f"Resumed after step {done}."))
         yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
         untrained = None
+        # The first frame of the map is the untrained encoder; the signs before training read it, too.
         if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
             untrained = yield from parts.validator.embedded(parts.encoder, parts.validator.query)
             self.writer.moment(0, vars(untrained), knobs.keep_frames)
@@ -436,6 +440,7 @@ class _Execution:
         if self.processes is not None:
             self.processes.from_first("its checkpoints are written")
         encoder = None if self.custom is None else self.custom.encoder
+        # Measure; a request to stop ends it between two splits.
         evaluated = evaluate_run(
             self.run,
             self.writer,

@@ -249,6 +249,7 @@ def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_
             length = entry.size
             is_folder = entry.isdir()
             is_file = entry.isreg() and not entry.issparse()
+        # Refuse what would be written outside the folder, and what is neither file nor folder.
         place = PurePosixPath(path)
         outside = place.is_absolute() or ".." in place.parts or "\\" in path or path[1:2] == ":"
         if outside or len(path) > LONGEST or length < 0 or not path.isprintable():

@@ -50,6 +50,7 @@ def send(name: str, status: dict[str, Any]) -> str:
         "at": time.time(),
         "text": f"Run {name} {verb}{state}. {sentence}".strip(),
     }
+    # Any error becomes a sentence without the address.
     try:
         where = address()
         if not where:

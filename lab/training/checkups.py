@@ -90,6 +90,7 @@ class Checkups:
         if not self.on:
             return
         validator = self.parts.validator
+        # The data.
         sample = self._training_images(2 * signs.SAMPLE)  # more images, among which copies are searched
         if sample is not None:
             items, loader = sample
@@ -98,6 +99,7 @@ class Checkups:
             yield Checkup(0, "data", {"images": int(counts.sum()), "classes": len(counts), "single": single})
         if validator is None:
             return
+        # The untrained encoder and the pixels, on the same whole classes.
         chosen = signs.whole_classes(validator.loader.image_set.labels[validator.query], signs.SAMPLE)
         query = validator.query[chosen]
         try:

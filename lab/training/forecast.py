@@ -61,6 +61,7 @@ def of_step(
     else:
         sampled = min(SAMPLED, chunk or SAMPLED)
         loaded = min(chunk or len(images), len(images))  # at once
+    # Measure the graph of a few images, and count the bytes of the weights.
     few = images[:sampled]
     graph, largest_map = graph_bytes(encoder, few, precision)
     weights = []

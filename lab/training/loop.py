@@ -190,6 +190,7 @@ class Trainer:
                 duration = time.perf_counter() - started
                 self.progress.step = step
                 self.progress.seconds += duration
+                # Measure the pace.
                 if len(self._durations) == 1 and self._warming:
                     self._durations.clear()  # the first step compiles kernels, so its time tells nothing of the next
                     self._warming = False
@@ -198,6 +199,7 @@ class Trainer:
                 if self.checkups.due(step):
                     yield self.checkups.of_batch(step, result.embeddings, batch)
 
+                # Validate and save at their intervals, and at the end.
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
                     yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
@@ -231,6 +233,7 @@ class Trainer:
     def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
         knobs = self.knobs
         parts = self.parts
+        # Set the learning rate of this step.
         factor = parts.schedule.factor(step, knobs.steps, self.progress.scores)
         for group in parts.optimiser.param_groups:
             group["lr"] = group["base_lr"] * factor
@@ -245,6 +248,7 @@ class Trainer:
         parts.loss.train()
         parts.optimiser.zero_grad(set_to_none=True)
         rank = 0 if self.processes is None else self.processes.rank
+        # Gradients of the batch, in chunks; the first batch decides which graphs all keep.
         with deterministic(), seeded(knobs.seed, ENCODER, step, rank, device=parts.device):
             if self._kept is None:
                 self._kept = self._plan(batch.images, labels)
@@ -263,6 +267,7 @@ class Trainer:
                 )
             except Diverged as diverged:
                 raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
+            # Ask to stop, sum gradients over the processes, and move the weights.
             self.stopped = self.stop()
             if self.processes is not None:
                 self.stopped = self.processes.complete(parts.encoder, parts.loss, self.stopped)

@@ -80,6 +80,7 @@ class Validator:
         gallery = None
         if self.gallery is not None:
             gallery = yield from self.embedded(encoder, self.gallery, processes)
+        # All processes embedded; the first one measures.
         if processes is not None and not processes.first:
             return None
         evaluation: Evaluation = yield from evaluate(

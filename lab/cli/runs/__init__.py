@@ -74,6 +74,7 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     if arguments.json:
         show(chosen, as_json=True, empty=empty)
         return
+    # Letters tell which runs were measured on the same queries; columns without a value are hidden.
     shown = tables.lettered(chosen)
     hidden = {"measured on"}
     for key in ("group", "tags"):
@@ -180,6 +181,7 @@ def row_of(run: Run, columns: Sequence[str]) -> dict:
     step = str(status.get("step", 0))
     if status.get("steps"):
         step += f"/{status['steps']}"
+    # Scores, and of which images they are.
     split = next((split for split in ("test", "validation") if run.scores(split)), None)
     measured: dict = {}
     measured_on = None

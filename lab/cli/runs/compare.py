@@ -68,6 +68,7 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
     launcher = _launching.launcher_of(arguments)
     if launcher is None:
         raise ValueError("The trainings go through a launcher; take --on local for the queue of this machine.")
+    # List the trainings of each method and the configurations of those that are missing.
     methods = []
     configs = []
     for members in by_setting(runs, arguments.split).values():
@@ -81,6 +82,7 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
             run = lab.runs.create(config, trainings[0].path.parent, name)
             trainings.append(run)
             created.append(run)
+    # Train them.
     if created:
         say(f"Training on {arguments.on} first: {', '.join(run.name for run in created)}.")
         launcher.submit(created)

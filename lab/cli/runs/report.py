@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
         published=arguments.published or arguments.any_loss,
         any_loss=arguments.any_loss,
     )
+    # Pages, else JSON, else text in the form that was asked for.
     if arguments.html or arguments.explore:
         from lab.report import explore, page
 

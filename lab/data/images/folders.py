@@ -168,6 +168,7 @@ def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]
         except OSError:
             left[CLOSED].append(key or folder)
             continue
+        # Sort the entries of this folder into files, folders, links, and what is left out.
         for entry in inside:
             name = f"{key}/{entry.name}" if key else entry.name
             if is_hidden(entry.name):
@@ -187,6 +188,7 @@ def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]
                 linked.append((name, os.path.realpath(entry.path)))
             else:
                 places[os.path.join(place, entry.name)] = name
+    # A link counts only if its file was not reached without it.
     for key, place in linked:
         other = places.setdefault(place, key)
         if other != key:

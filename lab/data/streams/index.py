@@ -105,6 +105,7 @@ def write(path: Path, files: list[str], images: Iterable[IndexedImage], problems
     if not file:
         reason = f" {problems[0]}" if problems else ""
         raise ValueError(f"{Path(files[0]).parent} holds no image with a class.{reason}")
+    # Number the classes by name, and order the images by class.
     class_names = sorted(number)
     renumbered = np.empty(len(number), np.int64)
     renumbered[[number[name] for name in class_names]] = np.arange(len(number))

@@ -114,6 +114,7 @@ def assign_columns(
             raise ValueError(
                 f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."
             )
+        # Take the column that the user chose, else the first of the usual names.
         for word in (column,) if column else names:
             name = word if word in left else written.get(word, word)
             if name not in left:
@@ -153,6 +154,7 @@ def in_order_of(
     table_keys = tables.names(table[table_key], "keys of the table")
     if keys == table_keys:
         return dict(table)
+    # Find the row of each key in the table, then reorder all its columns.
     row_of: dict[str, int] = {}
     for row, word in enumerate(table_keys):
         if row_of.setdefault(word, row) != row:

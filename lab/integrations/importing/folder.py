@@ -87,6 +87,7 @@ def embed_folder(
     rows: EmbeddingSet = yield from embedder.embed(np.arange(len(images)))
     if embedder.loader.problems:
         yield Note(problems_sentence(embedder.loader.problems))
+    # Write the vectors as a run; keys are paths below the folder.
     keys = [Path(images.keys[item]).relative_to(folder).as_posix() for item in rows.items]
     names = [images.class_names[label] if label >= 0 else "" for label in images.labels[rows.items]]
     labels = names if any(names) else None
@@ -228,10 +229,12 @@ def _embedder_of_encoder(images: Any, word: str, options: EncoderOptions) -> Emb
     batch_size = options.batch_size or (8 if on_cpu else 64)
     if on_cpu:
         allocator.keep_freed_memory()
+    # Build the encoder and the images it sees.
     refuse_unknown(word, [run.name for run in list_runs(options.runs)])
     encoder = encoder_of(word, options.weights, options.seen or Seen()).to(device)
     transform = transforms.testing(encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing)
     images.least = 5 * encoder.input_size // 2  # decode at twice the size after resizing: the difference is invisible
+    # Decide who reads pictures: worker processes, or the threads of torch.
     threads = torch.get_num_threads() if on_cpu else 1
     workers = options.workers
     if workers is None:  # none where processes are spawned and not forked, which takes seconds

@@ -129,6 +129,7 @@ def from_embeddings(
     }
     table, row_facts = _rows_and_facts(vectors, arguments, metadata, dict(columns or {}))
     file = Path(vectors) if isinstance(vectors, str | Path) else None
+    # Paths of pictures are relative to `root`, else to the folder of the file.
     base = Path()
     if root is not None:
         base = Path(root)
@@ -137,6 +138,7 @@ def from_embeddings(
     compared = open_run(like, runs) if isinstance(like, Path | str) else like
     digests = None if contents is None else _checked_contents(contents, table.shape[0])
     external = external_embeddings(table, row_facts, base, compared, with_root=root is not None, contents=digests)
+    # The configuration says what the vectors are of, and the run is written and measured.
     root = default_root(runs)
     like_name = ""
     if external.like is None:
@@ -196,6 +198,7 @@ def _rows_and_facts(
     vector_column = columns.pop("vector", "")
     if not any(arguments[field] is None or isinstance(arguments[field], str) for field in ("key", "image")):
         raise ValueError("keys and images both name the rows; pictures are named by their paths, so leave out keys.")
+    # Read the vectors, and the columns beside them.
     vectors, arguments["label"] = parts_of(vectors, arguments["label"])
     if isinstance(vectors, str | Path):
         source = reading.read(vectors, vector_column)
@@ -236,6 +239,7 @@ def _described(
     pictured = row_facts.get("image", keys if with_root else None)
     if pictured is not None:
         folder, keys = described.pictures(pictured, base, table.shape[0])
+    # Classes, splits and metadata of the rows.
     records = described.records(
         table.shape[0],
         keys=keys,
@@ -250,6 +254,7 @@ def _described(
         parts[name] = {"query": split.query}
         if split.gallery is not None:
             parts[name]["gallery"] = split.gallery
+    # What identifies these images, when runs are compared.
     knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
         knobs["named"] = True  # these are names even if they look like row numbers; see `lab.runs.joined`

@@ -71,6 +71,7 @@ def embed_shards(
     labels = np.where(images.labels < 0, -1 - np.arange(len(images)), images.labels)
     options = EncoderOptions(weights, seen, device, batch_size, workers, runs, allow)
     embedder = embedder_of(images, encoder, options)
+    # The plan tells whether shards that are there were written by the same call.
     plan = {
         "encoder": embedder.maker.words,
         "weights": embedder.maker.weights,

@@ -143,6 +143,7 @@ class Recorder:
         table = as_rows(vectors)
         items = np.arange(table.shape[0])
         rows = checked_rows(table, items, self.normalise)
+        # The first call says which images these are; later ones must give the same.
         if self._images is None:
             self._take_images(table, {"label": labels, "image": images, "key": keys}, Path(root))
         if len(rows) != len(self._items):
@@ -154,6 +155,7 @@ class Recorder:
                 "measure is asked for, but no two rows are known to be of one class, so there is nothing to measure; "
                 "give labels, or leave measure out."
             )
+        # Store the vectors, and a frame of the map.
         self.step = step
         columns = {"vectors": rows, "labels": self._images.labels[self._items], "items": self._items}
         if self.split == "validation":  # the split whose map has steps
@@ -188,6 +190,7 @@ class Recorder:
                 f"The {self.split} split of {external.images.called} is searched in a gallery of its own, but a loop "
                 "records one set of images. Write the vectors to a file: `lab import FILE --like RUN` takes both parts."
             )
+        # Each vector must be one image of the split; `order` says which row is which item.
         order = np.asarray(external.rows[self.split]["query"], np.int64)
         if len(order) != len(table) or not np.array_equal(np.sort(order), np.arange(len(table))):
             raise ValueError(

@@ -128,6 +128,7 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
         least = sampled["per_class"] or 4
     dataset.check_training(least)
     check_levels(metrics_of(config), dataset.levels)
+    # Number the classes of the training images from 0, as losses and samplers take them.
     classes, _ = dataset.splits["train"].by_class(dataset.labels)
     trained = dataset.as_trained
     items = dataset.splits["train"].items

@@ -161,6 +161,7 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         raise ValueError(
             f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
         )
+    # Warn if the program is another one than the run was made with.
     kept: Any = run.meta.get("program")
     now = program_record(encoder)
     before = kept.get("digest") if isinstance(kept, dict) else None

@@ -244,12 +244,14 @@ class _Request:
             listed = None
             encoder = None
             data_facts = None
+            # The user's own images are listed in the run's folder.
             if not _named(self.data):
                 seed = config.training.knobs.seed
                 listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
                 data_facts = listed.knobs.model_dump()
                 config = self.config(data_facts)
                 write_images(folder, listed, config)
+            # Images have the size of the augmentation or of the encoder, else that of the first picture.
             if not _named(self.encoder):
                 size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
                 if size is None and listed is not None:
@@ -262,6 +264,7 @@ class _Request:
                 raise ValueError(
                     "training: whitening starts the last layer of our encoders; leave it out for your own."
                 )
+            # Build everything once, so that errors appear before the run is in its place.
             config = fill(folder, config)
             program = None if encoder is None else program_record(self.encoder)
             loss = None if _named(self.loss) else custom_loss(self.loss)

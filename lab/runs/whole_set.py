@@ -104,9 +104,9 @@ def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
         ValueError: the images are gone, or there is neither an encoder nor a stored embedding.
         GuestRefused: they have to be computed, and a guest asks.
     """
-    known = kept(run)
-    if known is not None:
-        return known
+    embedded = kept(run)
+    if embedded is not None:
+        return embedded
     images = run.dataset()
     pictured = images.root is not None or not isinstance(images, OfList)
     if not pictured or (not has_network() and run.config.encoder.outside):

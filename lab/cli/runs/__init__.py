@@ -144,14 +144,14 @@ def say_if_queued(run: Run) -> None:
         say(queue.sentence)
 
 
-def _difference(one: Run, other: Run, as_json: bool) -> None:
+def _difference(first: Run, second: Run, as_json: bool) -> None:
     import lab.runs
 
     rows = []
-    for path, values in lab.runs.difference(one.config, other.config).items():
-        mine, theirs = ("-" if value is None else str(value) for value in values)
-        rows.append({"knob": path, one.name: mine, other.name: theirs})
-    show(rows, as_json=as_json, empty=f"{one.name} and {other.name} have the same configuration.")
+    for path, values in lab.runs.difference(first.config, second.config).items():
+        words = ["-" if value is None else str(value) for value in values]
+        rows.append({"knob": path, first.name: words[0], second.name: words[1]})
+    show(rows, as_json=as_json, empty=f"{first.name} and {second.name} have the same configuration.")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

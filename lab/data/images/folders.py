@@ -97,7 +97,7 @@ class Listing:
 
 def sentences(left_out: LeftOut) -> list[str]:
     """Say how many files were left out for each reason, with an example."""
-    told = []
+    lines = []
     for (singular, plural), names in left_out.items():
         if not names:
             continue
@@ -105,8 +105,8 @@ def sentences(left_out: LeftOut) -> list[str]:
         sentence = f"{counted(len(names), singular, plural)} {verb} left out, for instance {names[0]}"
         if (singular, plural) == PHOTO:
             sentence += f"; {CONVERT}"
-        told.append(f"{sentence}.")
-    return told
+        lines.append(f"{sentence}.")
+    return lines
 
 
 def list_images(folder: Path | str, deep: bool = True) -> Listing:

@@ -215,7 +215,9 @@ def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list
     A value that names no class (None, NaN, an empty text, a negative number) has a label below 0: see
     `lab.core.results`. A text "-1" is a name.
     """
-    words = [""] * count if labels is None else tables.label_names(labels, "labels")
+    words = [""] * count
+    if labels is not None:
+        words = tables.label_names(labels, "labels")
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -237,17 +239,22 @@ def records(
     super_class: Sequence[Any] | None = None,
     metadata: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageRecords:
-    """Checked columns of n rows each.
+    """Check the columns of n rows and return them as image records.
 
     Raises:
         ValueError: columns differ in length, a key stands twice, or a split or role is none; names the row.
     """
     metadata = metadata or {}
-    named = {"keys": keys, "labels": label, "split": None if isinstance(split, str) else split, "role": role}
-    for name, values in {**named, "super_class": super_class, **metadata}.items():
+    columns: dict[str, Any] = {"keys": keys, "labels": label, "split": split, "role": role, "super_class": super_class}
+    if isinstance(split, str):  # one split for all rows
+        del columns["split"]
+    for name, values in {**columns, **metadata}.items():
         if values is not None and len(values) != count:
             raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
-    texts = [str(row) for row in range(count)] if keys is None else tables.names(keys, "keys")
+    if keys is None:
+        texts = [str(row) for row in range(count)]
+    else:
+        texts = tables.names(keys, "keys")
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
         if not key:
@@ -255,20 +262,26 @@ def records(
         if first.setdefault(key, row) != row:
             raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
     labels, names = labelled(label, count)
-    supers, super_names = labelled(super_class, count) if super_class is not None else (None, [])
+    super_labels: np.ndarray | None = None
+    super_names: list[str] = []
+    if super_class is not None:
+        super_labels, super_names = labelled(super_class, count)
+    attributes = {}
+    for name, values in metadata.items():
+        attributes[name] = np.array(tables.names(values, name, exact=False), str)
     return ImageRecords(
         keys=texts,
         labels=labels,
         class_names=names,
-        super_labels=supers,
+        super_labels=super_labels,
         super_names=super_names,
-        attributes={name: np.array(tables.names(values, name, exact=False), str) for name, values in metadata.items()},
+        attributes=attributes,
         splits=_splits(count, split, role),
     )
 
 
 def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[str]]:
-    """The folder of `count` picture files, and their paths below it.
+    """Check `count` picture files; return a folder that holds them all, and their paths below it.
 
     Args:
         base: what relative paths are relative to.
@@ -279,12 +292,12 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
     if len(images) != count:
         raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
     root = whole(base)
-    paths = [os.path.expanduser(one) for one in tables.names(images, "paths of pictures")]
-    keys = [key_of(one, root) for one in paths]
+    paths = tables.names(images, "paths of pictures")
+    keys = [key_of(os.path.expanduser(path), root) for path in paths]
     if any(os.path.isabs(key) or key.startswith("..") for key in keys):  # some lie elsewhere: take a folder of all
         places = [os.path.normpath(os.path.join(root, key)) for key in keys]
-        root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
-        keys = [Path(one).relative_to(root).as_posix() for one in places]
+        root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
+        keys = [Path(place).relative_to(root).as_posix() for place in places]
 
     def problem(key: str) -> str:
         try:
@@ -294,18 +307,18 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
         return ""
 
     with ThreadPoolExecutor(8) as pool:
-        bad = [one for one in pool.map(problem, keys, chunksize=256) if one]
-    if bad:
+        problems = list(filter(None, pool.map(problem, keys, chunksize=256)))
+    if problems:
         raise ValueError(
-            f"{len(bad):,} of {len(keys):,} pictures cannot be read, the first: {bad[0].rstrip('.')}. Correct the "
-            "paths, or import without pictures; the pages then show what is known in words."
+            f"{len(problems):,} of {len(keys):,} pictures cannot be read, the first: {problems[0].rstrip('.')}. "
+            "Correct the paths, or import without pictures; the pages then show what is known in words."
         )
     _check_once(root, keys)
     return root, keys
 
 
 def _check_once(root: Path, keys: Sequence[str]) -> None:
-    """Make sure that no picture stands in two rows, whatever its path is spelt like; links are followed.
+    """Refuse a picture that stands in two rows, even under another path; links are followed.
 
     Raises:
         ValueError: one does; names the rows.
@@ -320,20 +333,31 @@ def _check_once(root: Path, keys: Sequence[str]) -> None:
 
 
 def plain(values: Any) -> list[Any]:
-    """A list of Python's own values, of an array or of any other sequence."""
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+    """Return an array or another sequence as a list of Python's own values."""
+    if hasattr(values, "tolist"):
+        return values.tolist()
+    return list(values)
 
 
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
-    given = [split] * count if isinstance(split, str) else [one.lower() for one in tables.names(split, "splits")]
-    where = np.array(given)
-    roles = np.array(["query"] * count if role is None else [one.lower() for one in tables.names(role, "roles")])
-    for row in np.flatnonzero(~np.isin(where, list(SPLITS)))[:1]:
-        raise ValueError(f"Row {row:,}: the split is {str(where[row])!r}, not one of {', '.join(SPLITS)}.")
-    where = np.array([SPLITS[one] for one in where])
+    """Return the splits of n rows, from one word for all or a word per row."""
+    words = [split] * count
+    if not isinstance(split, str):
+        words = [word.lower() for word in tables.names(split, "splits")]
+    for row, word in enumerate(words):
+        if word not in SPLITS:
+            raise ValueError(f"Row {row:,}: the split is {word!r}, not one of {', '.join(SPLITS)}.")
+    names = np.array([SPLITS[word] for word in words])
+    roles = np.array(["query"] * count)
+    if role is not None:
+        roles = np.array([word.lower() for word in tables.names(role, "roles")])
     splits = {}
     for name in ("train", "validation", "test"):
-        if len(mine := np.flatnonzero(where == name)):
-            together = (roles[mine] == "query").all()  # searched among each other
-            splits[name] = Split(mine) if together else Split.with_roles(name, mine, roles[mine])
+        items = np.flatnonzero(names == name)
+        if not len(items):
+            continue
+        if (roles[items] == "query").all():  # searched among each other
+            splits[name] = Split(items)
+        else:
+            splits[name] = Split.with_roles(name, items, roles[items])
     return splits

@@ -12,7 +12,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -231,11 +231,9 @@ def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_
     """List the files of an archive; links, devices and paths that lead out of it are refused."""
     members: list[_Member] = []
     total = 0
-    entries: Iterable[zipfile.ZipInfo | tarfile.TarInfo]
+    entries: Any = opened
     if isinstance(opened, zipfile.ZipFile):
         entries = opened.infolist()
-    else:
-        entries = opened
     for number, entry in enumerate(entries, 1):
         if number > MOST_FILES:
             raise _too_much(archive)

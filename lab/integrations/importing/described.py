@@ -341,8 +341,9 @@ def plain(values: Any) -> list[Any]:
 
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
     """Return the splits of n rows, from one word for all or a word per row."""
-    words = [split] * count
-    if not isinstance(split, str):
+    if isinstance(split, str):
+        words = [split] * count
+    else:
         words = [word.lower() for word in tables.names(split, "splits")]
     for row, word in enumerate(words):
         if word not in SPLITS:

@@ -36,14 +36,19 @@ def answers(notebook: Any) -> dict[str, str]:
     """
     solutions = {}
     for cell in notebook.cells:
-        if tag := tag_of(cell, SOLUTION):
+        tag = tag_of(cell, SOLUTION)
+        if tag:
             block = BLOCK.search(cell.source)
             if block is None:
                 raise ValueError(f"The solution tagged {tag!r} has no block of Python.")
             solutions[tag.removeprefix(SOLUTION)] = block[1]
-    waiting = {tag for cell in notebook.cells if cell.cell_type == "code" for tag in cell.metadata.get("tags", ())}
-    if lost := sorted(solutions.keys() - waiting):
-        raise ValueError(f"No cell is tagged {', '.join(lost)}.")
+    exercises = set()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            exercises.update(cell.metadata.get("tags", ()))
+    without_cell = sorted(solutions.keys() - exercises)
+    if without_cell:
+        raise ValueError(f"No cell is tagged {', '.join(without_cell)}.")
     return solutions
 
 
@@ -69,28 +74,31 @@ def unsolved(notebook: Any) -> Any:
         if cell.cell_type == "markdown":
             cell.source = cell.source.split(f"\n{HEADING}")[0].rstrip()
         else:
-            cell.outputs, cell.execution_count = [], None
+            cell.outputs = []
+            cell.execution_count = None
     notebook.cells = kept
     return notebook
 
 
 def graded(notebook: Any) -> Any:
-    """The notebook with nbgrader's marks: exercises to be filled in, checks locked and worth a point. In place."""
+    """Mark a notebook for nbgrader, in place: exercises are to be filled in, checks are locked and worth a point."""
     name = None
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
         name = tag_of(cell, "exercise-") or tag_of(cell, "challenge") or name
-        mine, checks = bool(cell.metadata.get("tags")), CHECK.search(cell.source) is not None
-        if mine or checks:
-            marks = {"solution": mine, "grade": checks, "locked": checks, "task": False, "schema_version": 3}
-            cell.metadata["nbgrader"] = {**marks, "grade_id": f"{name}-{number}"} | ({"points": 1} if checks else {})
+        is_exercise = bool(cell.metadata.get("tags"))
+        is_check = CHECK.search(cell.source) is not None
+        if is_exercise or is_check:
+            marks = {"solution": is_exercise, "grade": is_check, "locked": is_check, "task": False}
+            cell.metadata["nbgrader"] = {**marks, "schema_version": 3, "grade_id": f"{name}-{number}"}
+        if is_check:
+            cell.metadata["nbgrader"]["points"] = 1
     return notebook
 
 
 def with_hidden_tests(notebook: Any) -> Any:
-    """The notebook with a test behind each check that fails when the answer is wrong: `check` itself only says so. In
-    place."""
+    """Add a test behind each check that fails when the answer is wrong, in place; `check` itself only says so."""
     for cell in notebook.cells:
         if cell.get("metadata", {}).get("nbgrader", {}).get("grade"):
             cell.source += f"\n### BEGIN HIDDEN TESTS\nassert {_condition(cell.source)}\n### END HIDDEN TESTS"
@@ -98,13 +106,14 @@ def with_hidden_tests(notebook: Any) -> Any:
 
 
 def _condition(source: str) -> str:
-    """What is true when a check's cell finds the answer right.
+    """Return the expression that is true when a check's cell finds the answer right.
 
     Raises:
         ValueError: the cell neither ends with `check(...)` or `built(...)` nor prints `✓ solved` on a condition.
     """
-    if solved := re.search(r"'✓ solved' if (.+?) else '", source):
-        return solved[1]
+    condition = re.search(r"'✓ solved' if (.+?) else '", source)
+    if condition:
+        return condition[1]
     last = ast.parse(source).body[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and CHECK.match(ast.unparse(last)):
         return ast.unparse(last.value)
@@ -131,8 +140,7 @@ print("Rankscope is here, and problems, if any, are listed above.")"""
 
 
 def opened(notebook: Any, name: str, repository: str = "") -> Any:
-    """The notebook with a cell in front that checks the installation, and with the ways to open it in Colab and Binder.
-    In place.
+    """Add a cell in front that checks the installation, and links that open the notebook in Colab and Binder; in place.
 
     repository: OWNER/NAME on GitHub, where the class's own copy of Rankscope lies; without it there are no such ways.
     """
@@ -173,19 +181,24 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
         raise ValueError(f"{folder} holds a class already; name another folder, so that nobody's work is overwritten.")
     if repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise ValueError(f"A repository is named as OWNER/NAME, got {repository!r}.")
-    changes = {
-        "student": lambda nb: graded(unsolved(nb)),
-        "teacher": lambda nb: with_hidden_tests(graded(unsolved(solved(nb, kept=True)))),
-    }
+
+    def for_student(notebook: Any) -> Any:
+        return graded(unsolved(notebook))
+
+    def for_teacher(notebook: Any) -> Any:
+        return with_hidden_tests(graded(unsolved(solved(notebook, kept=True))))
+
+    # Write both folders.
+    changes = {"student": for_student, "teacher": for_teacher}
     with ExitStack() as whole:  # both or none: half a class would be taken for somebody's work
         for name, change in changes.items():
-            made = whole.enter_context(making(folder / name))
+            target = whole.enter_context(making(folder / name))
             for source in sources:
                 notebook = opened(change(nbformat.read(source, as_version=4)), source.name, repository)
                 for cell in notebook.cells:
                     cell.source = cell.source.replace("](../docs/", "](docs/")
-                nbformat.write(notebook, made / source.name)
-            copy_docs(originals, made)
+                nbformat.write(notebook, target / source.name)
+            copy_docs(originals, target)
     shutil.copyfile(originals / "SYLLABUS.md", folder / "SYLLABUS.md")
     (folder / "nbgrader_config.py").write_text(NBGRADER, encoding="utf-8")
     return [source.name for source in sources]

@@ -24,50 +24,60 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         ValueError: an unknown name was chosen, or the YAML file cannot be read.
     """
     named = [SECTIONS[name] for name in sections if SECTIONS[name].package]
-    early = _flags.early(words, config="store", **{s.name: "extend" if s.many else "store" for s in named})
+    actions = {section.name: "extend" if section.many else "store" for section in named}
+    early = _flags.early(words, config="store", **actions)
     chosen = merged(early, read=read_yaml)
     help = "YAML file that holds any of the sections below, or the name of a recipe (see `lab list recipes`)"
     parser.add_argument("--config", metavar="FILE", help=help)
     for name in sections:
         section = SECTIONS[name]
         if section.package:
-            names, several, default = ", ".join(section.names()), "", section.default
-            if section.many:
-                several, default = "; several, or none for an empty list", ", ".join(section.default) or "none"
-            how: dict[str, Any] = {"action": "extend", "nargs": "+"} if section.many else {}
-            help = f"{section.help}{several}: {names} (default {default})"
-            parser.add_argument(f"--{name}", metavar="NAME", help=help, **how)
+            _add_section_flag(parser, section)
         for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
-            title = f"{prefix}{f' ({choice})' if choice and not section.many else ''}: {section.help}"
+            title = f"{prefix}: {section.help}"
+            if choice and not section.many:
+                title = f"{prefix} ({choice}): {section.help}"
             _flags.add_knobs(parser, prefix, _knobs_of(section, choice), title)
 
 
+def _add_section_flag(parser: argparse.ArgumentParser, section: Section) -> None:
+    """Declare the flag that names the entry, or the entries, of a section."""
+    names = ", ".join(section.names())
+    if section.many:
+        default = ", ".join(section.default) or "none"
+        help = f"{section.help}; several, or none for an empty list: {names} (default {default})"
+        parser.add_argument(f"--{section.name}", metavar="NAME", help=help, action="extend", nargs="+")
+    else:
+        help = f"{section.help}: {names} (default {section.default})"
+        parser.add_argument(f"--{section.name}", metavar="NAME", help=help)
+
+
 def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
-    """The knobs of a choice that a person may give, for flags and their help: `default` is a text.
+    """Return the knobs of a choice for flags and their help; `default` is a text.
 
     Raises:
         ValueError: there is no such choice.
     """
 
-    def described() -> list[Knob]:
+    def describe_knobs() -> list[Knob]:
         declared = section.knobs_of(choice)
         left_out = derived_knobs(section, declared)
-        return [replace(one, default=str(one.default)) for one in describe(declared) if one.name not in left_out]
+        return [replace(knob, default=str(knob.default)) for knob in describe(declared) if knob.name not in left_out]
 
-    if section.package and choice not in section.names():  # a class that was added is this process's only
-        return described()
+    def as_rows() -> list[dict[str, Any]]:
+        return [{**asdict(knob), "kind": knob.kind.__name__} for knob in describe_knobs()]
+
+    if section.package and choice not in section.names():  # a class that was added exists in this process only
+        return describe_knobs()
     kinds = {kind.__name__: kind for kind in (int, float, bool, str)}
-    rows = kept(
-        f"flags-{section.name}-{choice or ''}",
-        lambda: [{**asdict(one), "kind": one.kind.__name__} for one in described()],
-    )  # fmt: skip
-    with suppress(TypeError, KeyError):  # what is kept is damaged, or of a kind that JSON has not
+    rows = kept(f"flags-{section.name}-{choice or ''}", as_rows)
+    with suppress(TypeError, KeyError):  # the cache file is damaged, or a value is of a kind that JSON lacks
         return [Knob(**{**row, "kind": kinds[row["kind"]], "options": tuple(row["options"])}) for row in rows]
-    return described()
+    return describe_knobs()
 
 
 def config_of(arguments: argparse.Namespace, run: Run | None = None) -> RunConfig:
-    """The configuration that the flags ask for: over the YAML file, over that of a run, over the defaults.
+    """Return the configuration that the flags ask for: over the YAML file, over that of a run, over the defaults.
 
     Raises:
         ValueError: an unknown section, name or knob, or a value out of range.
@@ -82,16 +92,18 @@ def merged(
     base: dict[str, Any] | None = None,
     read: Callable[[str], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Nested sections from dotted flags; naming another entry of a section drops the knobs of the one before.
+    """Return nested sections from dotted flags; naming another entry of a section drops the knobs of the one before.
 
     read: reads the file of --config; by default one that may name no program.
     """
-    blank = next((name for name in ("config", *SECTIONS) if getattr(arguments, name, None) == ""), None)
-    if blank:
-        raise ValueError(f"--{blank} is empty; leave it out, or name one.")
+    for name in ("config", *SECTIONS):
+        if getattr(arguments, name, None) == "":
+            raise ValueError(f"--{name} is empty; leave it out, or name one.")
     config = dict(base or {})
-    if arguments.config:
-        config |= read(arguments.config) if read else given_yaml(arguments.config, vars(arguments))
+    if arguments.config and read:
+        config |= read(arguments.config)
+    elif arguments.config:
+        config |= given_yaml(arguments.config, vars(arguments))
     if getattr(arguments, "loss", None):
         config = without_followed_lengths(config)
     for section in SECTIONS.values():
@@ -104,9 +116,10 @@ def merged(
 
 
 def given_flags(arguments: argparse.Namespace) -> list[str]:
-    """The flags that say something about the configuration."""
+    """Return the flags that set a part of the configuration."""
     named = [name for name in ("config", *SECTIONS) if getattr(arguments, name, None)]
-    return [f"--{name}" for name in [*named, *(k for k in vars(arguments) if "." in k)]]
+    named += [name for name in vars(arguments) if "." in name]
+    return [f"--{name}" for name in named]
 
 
 def _merged_one(section: Section, current: Any, chosen: str | None, arguments: argparse.Namespace) -> Any:
@@ -125,13 +138,16 @@ def _merged_one(section: Section, current: Any, chosen: str | None, arguments: a
 def _merged_many(section: Section, current: Any, chosen: list[str] | None, arguments: argparse.Namespace) -> Any:
     if current is not None and not isinstance(current, list):
         return current
-    entries = [
-        dict(e) if isinstance(e, dict) else {"name": e} for e in (section.default if current is None else current)
-    ]
-    if chosen:
-        before = {e.get("name"): e for e in entries}
+    entries = []
+    for entry in section.default if current is None else current:
+        entries.append(dict(entry) if isinstance(entry, dict) else {"name": entry})
+    if chosen:  # keep the knobs of the entries that are named again
+        before = {entry.get("name"): entry for entry in entries}
         entries = [before.get(name, {"name": name}) for name in chosen if chosen != ["none"]]
-    return [{**e, **_given(section, f"{section.name}.{e.get('name')}", e.get("name"), arguments)} for e in entries]
+    for entry in entries:
+        name = entry.get("name")
+        entry |= _given(section, f"{section.name}.{name}", name, arguments)
+    return entries
 
 
 def _given(section: Section, prefix: str, name: str | None, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -141,11 +157,13 @@ def _given(section: Section, prefix: str, name: str | None, arguments: argparse.
 
 
 def _chosen(section: Section, value: Any) -> list[tuple[str, str | None]]:
-    """Flag prefix and name of everything a section holds."""
+    """Return the flag prefix and the name of everything that a section holds."""
     if section.many:
         entries = value if isinstance(value, list) else section.default
-        named = [e.get("name") if isinstance(e, dict) else e for e in entries]
-        return [(f"{section.name}.{name}", name) for name in named]
+        names = [entry.get("name") if isinstance(entry, dict) else entry for entry in entries]
+        return [(f"{section.name}.{name}", name) for name in names]
     if not section.package:
         return [(section.name, None)]
-    return [(section.name, value.get("name", section.default) if isinstance(value, dict) else section.default)]
+    if isinstance(value, dict):
+        return [(section.name, value.get("name", section.default))]
+    return [(section.name, section.default)]

@@ -16,28 +16,30 @@ def add_knobs(
     title: str | None = None,
     without: Collection[str] = (),
 ) -> None:
-    """One flag `--prefix.name` for each knob not in `without`, with its range, unit, default and source in the help.
+    """Add one flag `--prefix.name` per knob not in `without`, with range, unit, default and source in its help.
 
-    A yes-or-no knob alone means yes, with `--no-` before it no; `none` is an empty list.
+    A yes-or-no knob is a switch: the flag alone means yes, `--no-` before it means no. `none` is an empty list.
     """
     group = parser.add_argument_group(title or prefix)
     for declared in describe(knobs) if isinstance(knobs, type) else knobs:
         if declared.name in without:
             continue
-        word = {int: "N", float: "X"}.get(declared.kind, "TEXT")
-        metavar = f"{{{','.join(declared.choices)}}}" if declared.choices else word
-        value = {"metavar": metavar, **({"nargs": "+"} if declared.many else {})}
-        group.add_argument(
-            f"--{prefix}.{declared.name}",
-            dest=f"{prefix}.{declared.name}",
-            default=argparse.SUPPRESS,
-            help=_help(declared).replace("%", "%%"),
-            **({"action": argparse.BooleanOptionalAction} if declared.kind is bool else value),
-        )
+        options: dict[str, Any] = {}
+        if declared.kind is bool:
+            options["action"] = argparse.BooleanOptionalAction
+        elif declared.choices:
+            options["metavar"] = "{" + ",".join(declared.choices) + "}"
+        else:
+            options["metavar"] = {int: "N", float: "X"}.get(declared.kind, "TEXT")
+        if declared.many and declared.kind is not bool:
+            options["nargs"] = "+"
+        flag = f"{prefix}.{declared.name}"
+        help = _help(declared).replace("%", "%%")
+        group.add_argument(f"--{flag}", dest=flag, default=argparse.SUPPRESS, help=help, **options)
 
 
 def early(words: Sequence[str], **actions: Any) -> argparse.Namespace:
-    """The values of some flags among the words, before all flags are known; None where one is not given.
+    """Return the values of some flags among the words, before all flags are known; None where one is not given.
 
     actions: flag to what it does: store, or extend where it takes several.
     """
@@ -51,7 +53,7 @@ def early(words: Sequence[str], **actions: Any) -> argparse.Namespace:
 
 
 def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> dict[str, Any]:
-    """The values that were given for these knobs, in the types they declare.
+    """Return the values that were given for these knobs, in the types they declare.
 
     Raises:
         ValueError: a value is not of the knob's type.

@@ -1,4 +1,4 @@
-"""What a run writes while it is at work, line by line."""
+"""Read what a run writes while it is at work, line by line."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ PIECE = 10_000_000
 
 
 def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) -> Iterator[str]:
-    """The lines that come to one of a run's files, while the run goes on: by default while it waits or works.
+    """Yield the lines that are added to a run's file while the run goes on: by default while it waits or works.
 
-    A file that gets shorter (a run that goes on cuts off what came after its checkpoint) is followed from its new end.
+    A run that is resumed cuts off what follows its checkpoint. A file that gets shorter is followed from its new end.
     """
     path, rest, offset = run.file(name), b"", 0
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:
-        going = (goes_on or at_work)(run)
+        going = (goes_on or at_work)(run)  # before the file is read: what came last is then read, too
         fresh = b""
         with suppress(FileNotFoundError), open(checked(path), "rb") as file:
-            if (size := os.fstat(file.fileno()).st_size) < offset:
-                offset, rest = size, b""
+            size = os.fstat(file.fileno()).st_size
+            if size < offset:
+                offset = size
+                rest = b""
             file.seek(offset)
             fresh = file.read(PIECE)
             offset += len(fresh)
@@ -48,26 +50,31 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
 
 
 def at_work(run: Run) -> bool:
-    """Whether the run waits or works."""
+    """Return whether the run waits or works."""
     return run.state in ("queued", "running")
 
 
 def coming(run: Run, goes_on: Callable[[Run], bool] | None = None) -> Iterator[dict[str, Any]]:
-    """The records of a run's metrics.jsonl that come while it goes on, see `lines_of`."""
+    """Yield the records that are added to a run's metrics.jsonl while it goes on, see `lines_of`."""
     from lab.runs.folder import stored_record
 
-    lines = (stored_record(line.encode()) for line in lines_of(run, "metrics.jsonl", goes_on))
-    return (record for record in lines if record is not None)
+    for line in lines_of(run, "metrics.jsonl", goes_on):
+        record = stored_record(line.encode())
+        if record is not None:
+            yield record
 
 
 def record_of(line: dict[str, Any]) -> Record | None:
-    """The record that a line of metrics.jsonl tells of; None for kinds that are not shown."""
+    """Return the record that a line of metrics.jsonl describes; None for kinds that are not shown."""
     kinds: dict[str, Any] = {kind.__name__.lower(): kind for kind in (Evaluated, Note, Saved, Stepped, Validated)}
     kind = kinds.get(str(line.get("kind")))
     if kind is None:
         return None
-    names = [field.name for field in dataclasses.fields(kind)]
-    values = {name: math.nan if line[name] is None else line[name] for name in names if name in line}
+    values = {}
+    for field in dataclasses.fields(kind):
+        if field.name in line:
+            value = line[field.name]
+            values[field.name] = math.nan if value is None else value
     with suppress(TypeError):  # a line of another version
         return kind(**values)
     return None

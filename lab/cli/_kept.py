@@ -1,6 +1,6 @@
-"""What commands keep among the user's caches: listings, and knobs as flags describe them.
+"""A cache of slow answers in the user's cache folder: catalogue listings, and knobs as flags describe them.
 
-Making them imports torch, for seconds. Each is kept with the state of what it is made from.
+Computing them imports torch, which takes seconds. Each is stored with the state of the files it was computed from.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from lab.core.installed.shipped import PACKAGE
 
 
 def kept(name: str, make: Callable[[], Any]) -> Any:
-    """What `make` gives, or gave before with what is `installed`, as JSON."""
+    """Return what `make` returns, as JSON; read from the cache if it was computed with the same `installed` state."""
     place = cache_folder() / f"{name}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        held = json.loads(checked(place).read_text(encoding="utf-8"))
-        if held["of"] == installed():
-            return held["value"]
+        cached = json.loads(checked(place).read_text(encoding="utf-8"))
+        if cached["of"] == installed():
+            return cached["value"]
     value = make()
     with suppress(OSError):
         write_json(place, {"of": installed(), "value": value})
@@ -35,12 +35,16 @@ def kept(name: str, make: Callable[[], Any]) -> Any:
 
 @cache
 def installed() -> str:
-    """Changes with Python, this package's files, and what other packages bring."""
-    groups = [group for group in importlib.metadata.entry_points().groups if group.startswith(ENTRY_POINTS)]
-    points = sorted(
-        (group, point.name, point.value, point.dist.version if point.dist else "")
-        for group in groups
-        for point in importlib.metadata.entry_points(group=group)
-    )
-    files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in PACKAGE.rglob("*.py")]
-    return f"{lab.__version__} {sys.version_info[:3]} {points} {zlib.crc32(repr(sorted(files)).encode()):08x}"
+    """Return a text that changes with Python, this package's files, and the plug-ins of other packages."""
+    points = []
+    for group in importlib.metadata.entry_points().groups:
+        if group.startswith(ENTRY_POINTS):
+            for point in importlib.metadata.entry_points(group=group):
+                version = point.dist.version if point.dist else ""
+                points.append((group, point.name, point.value, version))
+    files = []
+    for path in PACKAGE.rglob("*.py"):
+        facts = path.stat()
+        files.append((str(path), facts.st_size, facts.st_mtime_ns))
+    checksum = zlib.crc32(repr(sorted(files)).encode())
+    return f"{lab.__version__} {sys.version_info[:3]} {sorted(points)} {checksum:08x}"

@@ -14,7 +14,7 @@ HERE = "here"
 
 
 def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str = HERE) -> None:
-    """`--on`, and `--on.KNOB` for the launcher that the words name."""
+    """Add `--on`, and `--on.KNOB` for the launcher that the words name."""
     from lab import launchers
     from lab.cli import _flags
 
@@ -27,7 +27,7 @@ def add_on(parser: argparse.ArgumentParser, words: Sequence[str], default: str =
 
 
 def launcher_of(arguments: argparse.Namespace, before: Sent | None = None) -> Launcher | None:
-    """The launcher, or None for this process.
+    """Return the launcher that the flags name, or None for this process.
 
     Args:
         before: where the run was sent to the last time. Its knobs and address hold where the flags name that launcher
@@ -41,9 +41,11 @@ def launcher_of(arguments: argparse.Namespace, before: Sent | None = None) -> La
 
     if arguments.on == HERE:
         return None
-    name, elsewhere, _ = arguments.on.partition("://")
+    name, given_address, _ = arguments.on.partition("://")
     chosen = _flags.collect(arguments, "on", launchers.get(name).Knobs)
     if before is not None and before.launcher == name:
-        address = {} if elsewhere or not before.address else {"address": before.address}
-        chosen = {**before.knobs, **address, **chosen}
+        stored = dict(before.knobs)
+        if before.address and not given_address:
+            stored["address"] = before.address
+        chosen = {**stored, **chosen}
     return launchers.from_address(arguments.on, **chosen)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lab.core.formats import finite, visible
 from lab.core.words import EVERYTHING
@@ -54,9 +54,9 @@ def add_flags(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = None, empty: str = "Nothing.") -> None:
-    """Print rows (all with the same keys) as a table, or as a JSON list; `empty` when there are none.
+    """Print rows (all with the same keys) as a table, or as a JSON list; print `empty` when there are none.
 
-    In a pipe the table is a line a row, its cells whole and parted by tabs, for cut, sort and spreadsheets.
+    Written to a pipe or file, each row is one line of tab-separated whole cells, for cut, sort and spreadsheets.
     """
     if as_json:
         print_json(rows)
@@ -65,7 +65,10 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = N
         print(empty)
         return
     if not sys.stdout.isatty():
-        for cells in [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]:
+        table_rows = [list(rows[0])]
+        for row in rows:
+            table_rows.append([_cell(value) for value in row.values()])
+        for cells in table_rows:
             print("\t".join(visible(" ".join(cell.split())) for cell in cells))
         return
     from rich import box
@@ -73,29 +76,27 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = N
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    first = next(iter(rows[0]))
     for name in rows[0]:
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
-        # The first column names a thing, and a name that is cut in two cannot be copied.
-        table.add_column(
-            Text(visible(name)),
-            justify="right" if numbers else "left",
-            overflow="fold",
-            no_wrap=name == next(iter(rows[0])),
-        )
+        justify: Literal["left", "right"] = "right" if numbers else "left"
+        # The first column names the row; a name that is broken over two lines cannot be copied.
+        table.add_column(Text(visible(name)), justify=justify, overflow="fold", no_wrap=name == first)
     for row in rows:
         table.add_row(*(Text(visible(_cell(value))) for value in row.values()))
     console().print(table)
 
 
 def console(stderr: bool = False) -> Console:
-    """A terminal that honours NO_COLOR to the letter: no colours, and no bold letters either."""
+    """Return a terminal that honours NO_COLOR fully: no colours and no bold letters."""
     from rich.console import Console
 
-    return Console(stderr=stderr, color_system=None if os.environ.get("NO_COLOR") else "auto")
+    color_system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(stderr=stderr, color_system=color_system)
 
 
 def show_path(path: Path, as_json: bool, **facts: Any) -> None:
-    """Print where something was written; in JSON with more facts about it."""
+    """Print the path that was written; in JSON with more facts about it."""
     if as_json:
         print_json({**facts, "path": str(path)})
     else:
@@ -103,7 +104,7 @@ def show_path(path: Path, as_json: bool, **facts: Any) -> None:
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse to begin work whose result could not be written.
+    """Check that a result can be written here, before the work begins.
 
     Raises:
         ValueError: the folder of this file is not there, or the path is a folder itself.
@@ -126,22 +127,22 @@ def _cell(value: Any) -> str:
 
 
 quiet: ContextVar[bool] = ContextVar("quiet", default=False)
-"""Whether results and failures are all that is wanted."""
+"""Whether only results and failures are printed."""
 
 
 def say(sentence: str) -> None:
-    """Tell a person something that is not the answer itself; goes to standard error, so that pipes stay clean."""
+    """Print a sentence that is not the answer itself to standard error, so that pipes stay clean."""
     if not quiet.get():
         print(visible_lines(sentence), file=sys.stderr, flush=True)
 
 
 def visible_lines(text: str) -> str:
-    """Return a text that may come from a file; no character of it but the end of a line acts on a terminal."""
+    """Return a text from a file with all control characters but line ends made visible."""
     return "\n".join(visible(line) for line in text.splitlines())
 
 
 def complain(sentence: str) -> None:
-    """Say in one line what went wrong and what to do."""
+    """Print in one line what went wrong and what to do."""
     print("lab: " + visible(" ".join(sentence.split())), file=sys.stderr, flush=True)
 
 

@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lab.cli import _output
 from lab.cli._output import console, say, visible_lines
@@ -49,24 +49,39 @@ def result_of(generator: Generator[Record, None, T], quiet: bool = False) -> T:
     return outcome[0]
 
 
-def _task(record: Any) -> tuple[str, int, int, str] | None:
-    """What is being done, how much of it is done and of how much, and a remark; None for other records."""
+class _Task(NamedTuple):
+    """One bar: what is being done, how much of it is done, of how much, and a remark."""
+
+    name: str
+    done: int
+    total: int
+    remark: str
+
+
+def _task(record: Any) -> _Task | None:
+    """Return the bar that a record moves; None for other records."""
     if isinstance(record, Stepped):
-        return "training", record.step, record.steps, f"loss {record.loss:.4f}"
+        return _Task("training", record.step, record.steps, f"loss {record.loss:.4f}")
     if not hasattr(record, "total"):
         return None
     verb = {Embedding: "embedding ", Searching: "searching "}.get(type(record), "")
-    return verb + getattr(record, "what", "trainings"), record.done, record.total, getattr(record, "study", "")
+    name = verb + getattr(record, "what", "trainings")
+    return _Task(name, record.done, record.total, getattr(record, "study", ""))
 
 
 def _bars(records: Iterable[T]) -> Iterator[T]:
-    """Bars: what is done, how much of it, time elapsed and left."""
+    """Show bars: what is done, how much of it, time elapsed and left."""
     from rich import progress as rich
 
     columns = (
-        rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn(),
-        rich.TextColumn("ETA"), rich.TimeRemainingColumn(), rich.TextColumn("{task.fields[note]}"),
-    )  # fmt: skip
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("ETA"),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[note]}"),
+    )
     with rich.Progress(*columns, console=console(stderr=True)) as progress:
         tasks: dict[str, TaskID] = {}
         best = ""
@@ -76,13 +91,14 @@ def _bars(records: Iterable[T]) -> Iterator[T]:
             elif isinstance(record, Note):
                 progress.console.print(visible_lines(record.sentence), markup=False)
             elif task := _task(record):
-                what, done, total, note = task
-                if what not in tasks:
-                    tasks[what] = progress.add_task(what, total=total, note="")
-                note += best if what == "training" else ""
-                progress.update(tasks[what], completed=done, total=total, note=note)
-                if what.startswith(("embedding validation", "searching validation")) and done >= total:
-                    progress.remove_task(tasks.pop(what))
+                name = task.name
+                if name not in tasks:
+                    tasks[name] = progress.add_task(name, total=task.total, note="")
+                remark = task.remark + best if name == "training" else task.remark
+                progress.update(tasks[name], completed=task.done, total=task.total, note=remark)
+                # The bars of a validation end with it, so that they do not pile up.
+                if name.startswith(("embedding validation", "searching validation")) and task.done >= task.total:
+                    progress.remove_task(tasks.pop(name))
             yield record
 
 
@@ -92,10 +108,13 @@ def _lines(records: Iterable[Any]) -> Iterator[Any]:
         now = time.monotonic()
         if isinstance(record, Stepped) and (record.step == record.steps or now - last > EVERY):
             last = now
-            eta = "" if math.isnan(record.eta_seconds) else f"  ETA {duration(record.eta_seconds)}"  # the first step
-            say(f"step {record.step}/{record.steps}  loss {record.loss:.4f}{eta}")
+            line = f"step {record.step}/{record.steps}  loss {record.loss:.4f}"
+            if not math.isnan(record.eta_seconds):  # the first step has none
+                line += f"  ETA {duration(record.eta_seconds)}"
+            say(line)
         elif isinstance(record, Validated):
-            say(f"step {record.step}  validation  {_values(record.values)}{'  best so far' if record.best else ''}")
+            remark = "  best so far" if record.best else ""
+            say(f"step {record.step}  validation  {_values(record.values)}{remark}")
         elif isinstance(record, Saved):
             say(f"step {record.step}  saved {record.name}")
         elif isinstance(record, Evaluated):

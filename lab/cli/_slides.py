@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+(?:\n[^$\n]+)?)\$", re.DOTALL)
 STOPS = (13, 5)
-"""Of a figure's first slider and of its second: a talk has several figures in one file."""
+"""Positions of a figure's first slider and of its second; a talk has several figures in one file."""
 
 
 def write(originals: Path, name: str) -> Path:
@@ -36,8 +36,8 @@ def write(originals: Path, name: str) -> Path:
 
     matches = sorted(originals.glob(f"{Path(name).stem}*.ipynb"))
     if len(matches) != 1:
-        there = ", ".join(path.stem for path in sorted(originals.glob("*.ipynb")))
-        raise ValueError(f"There is no notebook {name!r}; there are {there}.")
+        titles = ", ".join(path.stem for path in sorted(originals.glob("*.ipynb")))
+        raise ValueError(f"There is no notebook {name!r}; there are {titles}.")
     target = Path(f"{matches[0].stem}.slides.html")
     write_text(target, page(nbformat.read(matches[0], as_version=4)))
     return target
@@ -54,20 +54,22 @@ def page(notebook: Any) -> str:
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.source.startswith("<details>"):
             continue
-        if written and (cell.cell_type == "markdown" or "slide" in cell.metadata):
-            slides += [_talk(cell)] if "slide" in cell.metadata else []
+        if "slide" in cell.metadata:
+            slides.append(_talk(cell))
         elif cell.cell_type == "markdown":
-            slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
+            if not written:  # each headed part is a slide
+                slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
         elif figure := shown(cell.source):
-            made = lab.figures.create(figure.name, **figure.knobs)
-            data.append(live_page.packed_pictures(made, most=STOPS)[0].decode())
-            slides.append(_place(made, len(data) - 1))
+            drawn = lab.figures.create(figure.name, **figure.knobs)
+            data.append(live_page.packed_pictures(drawn, most=STOPS)[0].decode())
+            slides.append(_place(drawn, len(data) - 1))
         else:
-            slides += [picture for output in cell.get("outputs", ()) if (picture := _picture(output))]
+            slides += filter(None, map(_picture, cell.get("outputs", ())))
+    # The page is one file: its scripts, styles and pictures are within it.
     blanks = {
         "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
         "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
-        "DATA": "\n".join(f'<script class="pictures" type="text/plain">{one}</script>' for one in data),
+        "DATA": "\n".join(f'<script class="pictures" type="text/plain">{packed}</script>' for packed in data),
         "LIVE": live_page.script(),
         "STYLE": live_page.DRAG_CSS.read_text(encoding="utf-8"),
         "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
@@ -83,16 +85,18 @@ class Shown(NamedTuple):
 
 
 def shown(source: str) -> Shown | None:
-    """The figure that a cell ends with; None where there is none, or one of what only a kernel knows."""
+    """Return the figure that a cell ends with; None if there is none, or if its settings exist in the kernel only."""
     try:
         last = ast.parse(source).body[-1:]
     except SyntaxError:
         return None
-    call = last[0].value if last and isinstance(last[0], ast.Expr) else None
+    if not last or not isinstance(last[0], ast.Expr):
+        return None
+    call = last[0].value
     if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "show" and call.args):
         return None
     try:
-        knobs = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        knobs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
         return Shown(ast.literal_eval(call.args[0]), knobs)
     except ValueError:  # of runs that only the notebook has
         return None
@@ -110,7 +114,7 @@ def _place(figure: Figure, number: int) -> str:
 
 
 def _talk(cell: Any) -> str:
-    """The lines of a cell: below those of a text stand its words as notes; those of a prediction unfold below it."""
+    """Return the slide of a cell: for a text its words as notes below the lines, for a prediction the answer folded."""
     lines = _words(cell.metadata["slide"])
     if cell.cell_type == "markdown":
         heading = re.search(r"(?m)^##? .+$", cell.source)

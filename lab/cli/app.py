@@ -19,7 +19,8 @@ from lab.cli._output import add_flags
 from lab.core.explain import need
 from lab.core.installed import children
 
-HEADING, PLACE = "See and learn", 30
+HEADING = "See and learn"
+PLACE = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,15 +39,18 @@ def run(arguments: argparse.Namespace) -> NoReturn:
     from lab.runs import default_root
 
     words = command(str(arguments.runs or default_root()), arguments.port, not arguments.no_token)
-    words += ["--address", arguments.address, *(word for folder in arguments.data for word in ("--data", folder))]
-    words += ["--guests"] if arguments.guests else []
+    words += ["--address", arguments.address]
+    for folder in arguments.data:
+        words += ["--data", folder]
+    if arguments.guests:
+        words.append("--guests")
     sys.stdout.flush()
     os.execve(words[0], words, children.environment())
 
 
 @contextmanager
 def beside(runs: str, port: int, token: bool) -> Iterator[subprocess.Popen[str]]:
-    """The dashboard as a child of this process, from the moment at which it has printed its address; it ends with the
+    """Start the dashboard as a child of this process, and wait until it has printed its address; it ends with the
     block. token: whether pages ask for one.
 
     Raises:
@@ -56,7 +60,8 @@ def beside(runs: str, port: int, token: bool) -> Iterator[subprocess.Popen[str]]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=children.environment()) as server:
         assert server.stdout
         try:
-            if not (address := server.stdout.readline()):
+            address = server.stdout.readline()
+            if not address:
                 raise ValueError("The dashboard did not start; it says why above.")
             print(address, end="", flush=True)
             threading.Thread(target=shutil.copyfileobj, args=(server.stdout, sys.stdout), daemon=True).start()
@@ -66,7 +71,7 @@ def beside(runs: str, port: int, token: bool) -> Iterator[subprocess.Popen[str]]
 
 
 def command(runs: str, port: int, token: bool) -> list[str]:
-    """The words of a dashboard, once it is known that it can be started. token: whether pages ask for one.
+    """Return the command line of a dashboard, after checking that it can start. token: whether pages ask for one.
 
     Raises:
         ValueError: the extra `app` is not installed, or the port cannot be one.
@@ -74,4 +79,7 @@ def command(runs: str, port: int, token: bool) -> list[str]:
     need("The dashboard", "app", "streamlit")
     if not 0 < port < 65536:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.")
-    return children.application("app", "--runs", runs, "--port", str(port), *([] if token else ["--no-token"]))
+    words = ["--runs", runs, "--port", str(port)]
+    if not token:
+        words.append("--no-token")
+    return children.application("app", *words)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from lab.launchers.background.queue import Queue
     from lab.runs import Run, RunConfig
 
-HEADING, PLACE = "See and learn", 31
+HEADING = "See and learn"
+PLACE = 31
 
 COLUMNS = ("r@1", "r@4", "MAP@R")
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.runs import default_root, examples
 
     root = arguments.runs or default_root()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, _end_with_status)
     configs = examples.configs(arguments.recipe or examples.RECIPE, arguments.steps)
     if arguments.no_serve:
         rows, failed = compare(configs, root)
@@ -52,37 +53,54 @@ def run(arguments: argparse.Namespace) -> int:
     app.command(str(root), arguments.port, token=not arguments.no_token)
     from lab.core import connections
 
-    connections.listening("127.0.0.1", arguments.port).close()  # a port that is taken is said before anything is made
+    connections.listening("127.0.0.1", arguments.port).close()  # refuse a port that is taken before anything is made
+    # Serve the dashboard with two example runs, which the trained ones replace.
     shown = examples.copy_into(root)
     with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say("Open it: two example runs are there. The same two train now, and take their place when they end.")
         os.nice(5)  # the table's own work steps back where the dashboard wants the same processor cores
 
-        def ended(run: Run) -> None:
-            if example := shown.get(run.config.loss.name):
+        def serving() -> bool:
+            return server.poll() is None
+
+        def replace_example(run: Run) -> None:
+            example = shown.get(run.config.loss.name)
+            if example:
                 examples.replace(example)
 
-        rows, _ = compare(configs, root, ended, lambda: server.poll() is None)
-        if server.poll() is None:
+        rows, _ = compare(configs, root, replace_example, serving)
+        if serving():
             _show(rows, arguments.json)
             say("\nThe dashboard stays open at the address above (Ctrl-C stops it).")
         return server.wait()
 
 
+def _end_with_status(number: int, _: object) -> None:
+    sys.exit(128 + number)
+
+
+def _ignore(run: Run) -> None:
+    """Do nothing when a run ends."""
+
+
+def _always() -> bool:
+    return True
+
+
 def compare(
     configs: Mapping[str, RunConfig],
     root: Path,
-    ended: Callable[[Run], object] = lambda _: None,
-    wanted: Callable[[], bool] = lambda: True,
+    ended: Callable[[Run], object] = _ignore,
+    wanted: Callable[[], bool] = _always,
 ) -> tuple[list[dict], list[Run]]:
     """Let the queue train each configuration, and follow the runs until all have ended.
 
-    Whatever becomes of a run (it is stopped, fails, or its process dies), the others go on. Where this process is
-    interrupted, the runs are stopped.
+    A run that is stopped, fails, or whose process dies does not end the others. If this process is interrupted, the
+    runs are stopped.
 
     Args:
         ended: called with each run that has finished.
-        wanted: asked again and again; the runs are stopped when it says no.
+        wanted: called again and again; the runs are stopped when it returns False.
 
     Returns:
         The rows of the table, and the runs that did not finish.
@@ -92,43 +110,47 @@ def compare(
     from lab.runs.examples import LOSSES
 
     queue = Queue(root)
-    runs = {
-        loss: lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{loss}"))
-        for loss, config in configs.items()
-    }
+    runs = {}
+    for loss, config in configs.items():
+        runs[loss] = lab.runs.create(config, root, lab.runs.free_name(root, f"demo-{loss}"))
     rows: list[dict] = []
     failed: list[Run] = []
+    # The queue trains; this process measures raw pixels meanwhile, then follows one run after the other.
     with _stopped_if_interrupted(queue, list(runs.values()), wanted):
         for run in runs.values():
             queue.add(run)
         queue.ensure_worker()
         if queue.paused:
             say("The queue of this folder is paused: the trainings begin after `lab runs queue go`.")
-        with _told("The row of raw pixels is missing"):
+        with _report_failure("The row of raw pixels is missing"):
             rows.append(_raw_pixels(next(iter(configs.values()))))
+
+        def goes_on(run: Run) -> bool:
+            return wanted() and _goes_on(queue, run)
+
         for loss, run in runs.items():
             say(f"\nTraining {LOSSES[loss]} ...")
             row = None
-            with _told(f"Run {run.name} cannot be followed"):
-                row = _followed(LOSSES[loss], run, lambda one: wanted() and _goes_on(queue, one))
+            with _report_failure(f"Run {run.name} cannot be followed"):
+                row = _follow(LOSSES[loss], run, goes_on)
             if row is None:
                 failed.append(run)
                 continue
             rows.append(row)
-            with _told(f"The example that {run.name} replaces stays"):
+            with _report_failure(f"The example that {run.name} replaces stays"):
                 ended(run)
     return rows, failed
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
-    """Say what goes wrong in the block, and go on after it: a run must not end the dashboard."""
+def _report_failure(consequence: str) -> Iterator[None]:
+    """Print what goes wrong in the block, and go on after it: a run must not end the dashboard."""
     from lab.core.explain import explain
 
     try:
         yield
     except Exception as error:
-        complain(f"{what}: {explain(error)}")
+        complain(f"{consequence}: {explain(error)}")
 
 
 @contextmanager
@@ -168,15 +190,15 @@ def _goes_on(queue: Queue, run: Run) -> bool:
     return run.name in queue.names or working(run)
 
 
-def _followed(title: str, run: Run, goes_on: Callable[[Run], bool]) -> dict | None:
+def _follow(title: str, run: Run, goes_on: Callable[[Run], bool]) -> dict | None:
     """Show a training while it goes on, and return its row of the table; None, and a sentence, if it did not finish."""
     from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
 
-    drain(record for one in coming(run, goes_on) if (record := record_of(one)) is not None)
+    drain(filter(None, map(record_of, coming(run, goes_on))))
     if run.state != "finished":
-        what = run.status.get("sentence") or f"Run {run.name} was stopped."
-        complain(f"{what} Go on with `lab train --resume {run.path}`, or start the demo again.")
+        reason = run.status.get("sentence") or f"Run {run.name} was stopped."
+        complain(f"{reason} Go on with `lab train --resume {run.path}`, or start the demo again.")
         return None
     seconds = run.status["updated"] - run.meta["started"]
     return _row(title, (run.scores("test") or {})["values"], seconds, str(run.path))
@@ -201,7 +223,8 @@ def _raw_pixels(config: RunConfig) -> dict:
 
 
 def _row(title: str, values: dict[str, float], seconds: float, run: str) -> dict:
-    return {"model": title, **{c: round(values[c], 4) for c in COLUMNS}, "seconds": round(seconds, 1), "run": run}
+    scores = {column: round(values[column], 4) for column in COLUMNS}
+    return {"model": title, **scores, "seconds": round(seconds, 1), "run": run}
 
 
 def _show(rows: list[dict], as_json: bool) -> None:

@@ -12,20 +12,21 @@ import argparse
 from typing import Any
 
 from lab.cli._output import add_flags, show
-from lab.cli._scores import told_import
+from lab.cli._scores import show_import
 
-HEADING, PLACE = "Search and exchange", 23
+HEADING = "Search and exchange"
+PLACE = 23
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("folder", metavar="FOLDER", help="folder of pictures")
-    flag(
-        "--encoder", required=True, metavar="WHAT",
-        help="a trained run; a model of timm (resnet50, vit_small_patch14_dinov2.lvd142m, ...) or one of ours; "
+    encoder = (
+        "a trained run; a model of timm (resnet50, vit_small_patch14_dinov2.lvd142m, ...) or one of ours; "
         "module:function, which returns a model; or a file: TorchScript (.pt), torch.export (.pt2), ONNX (.onnx); "
-        "functions and the first two kinds of files can run any program, so name only those that you trust",
-    )  # fmt: skip
+        "functions and the first two kinds of files can run any program, so name only those that you trust"
+    )
+    flag("--encoder", required=True, metavar="WHAT", help=encoder)
     flag("--weights", metavar="FILE", help="saved state_dict of the model of timm")
     flag("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
     flag("--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)")
@@ -49,27 +50,27 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.cli._progress import result_of
     from lab.encoders.foreign import Seen
 
-    made: dict[str, Any] = dict(
-        weights=arguments.weights,
-        seen=Seen(arguments.size, arguments.mean, arguments.std),
-        device=arguments.device,
-        batch_size=arguments.batch_size,
-        workers=arguments.workers,
-        runs=arguments.runs,
-        allow=arguments.allow,
-    )
+    options: dict[str, Any] = {
+        "weights": arguments.weights,
+        "seen": Seen(arguments.size, arguments.mean, arguments.std),
+        "device": arguments.device,
+        "batch_size": arguments.batch_size,
+        "workers": arguments.workers,
+        "runs": arguments.runs,
+        "allow": arguments.allow,
+    }
     if arguments.shards is not None:
-        _shards(arguments, made)
+        _shards(arguments, options)
         return
     if arguments.shard_rows is not None:
         raise ValueError("--shard-rows belongs to --shards FOLDER; name the folder, too.")
     from lab.integrations.importing.folder import embed_folder
 
-    records = embed_folder(arguments.folder, arguments.encoder, name=arguments.name, **made)
-    told_import(result_of(records, arguments.quiet), arguments.json)
+    records = embed_folder(arguments.folder, arguments.encoder, name=arguments.name, **options)
+    show_import(result_of(records, arguments.quiet), arguments.json)
 
 
-def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> None:
+def _shards(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     from lab.cli._progress import result_of
     from lab.integrations.importing.shards import embed_shards
     from lab.search.galleries.shards import SHARD
@@ -77,7 +78,12 @@ def _shards(arguments: argparse.Namespace, made: dict[str, Any]) -> None:
     if arguments.name is not None:
         raise ValueError("--name is a run's; --shards makes no run, so leave one of them out.")
     rows = SHARD if arguments.shard_rows is None else arguments.shard_rows
-    records = embed_shards(arguments.folder, arguments.encoder, arguments.shards, rows=rows, **made)
+    records = embed_shards(arguments.folder, arguments.encoder, arguments.shards, rows=rows, **options)
     gallery = result_of(records, arguments.quiet)
-    about = {"gallery": str(gallery.folder), "pictures": len(gallery), "numbers a vector": gallery.vectors.shape[1]}
-    show([{**about, "shards": len(gallery.about["shards"])}], as_json=arguments.json)
+    row = {
+        "gallery": str(gallery.folder),
+        "pictures": len(gallery),
+        "numbers a vector": gallery.vectors.shape[1],
+        "shards": len(gallery.about["shards"]),
+    }
+    show([row], as_json=arguments.json)

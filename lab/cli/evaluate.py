@@ -13,7 +13,8 @@ import argparse
 
 from lab.cli._output import add_flags, say, show
 
-HEADING, PLACE = "Train and measure", 13
+HEADING = "Train and measure"
+PLACE = 13
 
 USUAL = ("--metrics", "--split", "--evaluation.flip", "--gallery", "--device", "--runs", "--json")
 
@@ -44,8 +45,13 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.gallery:
         _shards(arguments)
         return
-    of_shards = {"--k": arguments.k != 100, "--similarity": arguments.similarity != "cosine"}
-    if given := [name for name, other in of_shards.items() if other]:
+    # These flags are for shards alone.
+    given = []
+    if arguments.k != 100:
+        given.append("--k")
+    if arguments.similarity != "cosine":
+        given.append("--similarity")
+    if given:
         raise ValueError(f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER.")
     import lab.runs
 
@@ -75,21 +81,26 @@ def _shards(arguments: argparse.Namespace) -> None:
     from lab.search.galleries.maker import Maker
     from lab.search.galleries.shards import in_memory, open_gallery
 
-    if flags := [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]:
+    # Refuse flags that shards cannot follow.
+    flags = [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]
+    if flags:
         raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
     of_runs = ("split", "device", "encoder", "runs", "allow")
-    if given := [f"--{name}" for name in of_runs if getattr(arguments, name)]:
+    given = [f"--{name}" for name in of_runs if getattr(arguments, name)]
+    if given:
         raise ValueError(f"{', '.join(given)} cannot be had of folders of shards, which --gallery names; leave it out.")
-    queries, gallery = open_gallery(arguments.run), open_gallery(arguments.gallery)
+    queries = open_gallery(arguments.run)
+    gallery = open_gallery(arguments.gallery)
     maker = Maker.planned(queries.about["plan"])
     note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
     chosen = _config.merged(arguments, {"metrics": SHARDED})["metrics"]
+    metrics = {metric["name"]: lab.metrics.create(**metric) for metric in chosen}
+    # Measure one shard after the other, and tell what was found.
     measured = result_of(
         evaluate_streamed(
             in_memory(queries, gallery),
             gallery,
-            {one["name"]: lab.metrics.create(**one) for one in chosen},
-            k=arguments.k,
+            metrics,
             similarity=arguments.similarity,
             same_source=gallery.folder.resolve() == queries.folder.resolve(),
         ),
@@ -100,7 +111,8 @@ def _shards(arguments: argparse.Namespace) -> None:
         f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
         f"{measured.excluded:,} have no positive and are not counted."
     )
-    if told := left_out_sentence(measured.left_out, len(gallery)):
-        say(told)
+    left_out = left_out_sentence(measured.left_out, len(gallery))
+    if left_out:
+        say(left_out)
     for words in measured.warnings:
         say(f"Note: {words}")

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from lab.cli._output import add_flags, show_path
 
-HEADING, PLACE = "Search and exchange", 25
+HEADING = "Search and exchange"
+PLACE = 25
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("--to", required=True, nargs="+", metavar="NAME", help=to)
     flag("--output", metavar="PATH", help="where to write one (default here, named after the run)")
     flag("--push", metavar="OWNER/NAME", help="with huggingface: also send the folder to this place on the Hub")
-    taken: set[str] = set()  # a knob that several have is one flag, for all of them
+    taken: set[str] = set()  # a knob that several exporters have is one flag, for all of them
     for name in dict.fromkeys(_flags.early(words, to="extend").to or ()):
         knobs = exporters.get(name).Knobs
         _flags.add_knobs(parser, "export", knobs, f"export ({name})", without=taken)
@@ -44,12 +45,11 @@ def run(arguments: argparse.Namespace) -> None:
         if "huggingface" not in arguments.to:
             raise ValueError("--push sends what --to huggingface writes; add it.")
         vars(arguments)["export.push"] = arguments.push
+    chosen = {}
+    for name in arguments.to:
+        chosen[name] = exporters.create(name, **_flags.collect(arguments, "export", exporters.get(name).Knobs))
     encoder = () if arguments.encoder is None else (arguments.encoder,)
-    made = {
-        name: exporters.create(name, **_flags.collect(arguments, "export", exporters.get(name).Knobs))
-        for name in arguments.to
-    }
-    for name, exporter in made.items():
+    for name, exporter in chosen.items():
         if encoder and not isinstance(exporter, exporters.EncoderExporter):
             raise ValueError(f"--encoder goes with torch, onnx and huggingface, which write it; not with {name}.")
         path = exporter.export(run, arguments.output, *encoder)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 
 from lab.cli._output import add_flags
-from lab.cli._scores import told_import
+from lab.cli._scores import show_import
 
-HEADING, PLACE = "Search and exchange", 24
+HEADING = "Search and exchange"
+PLACE = 24
 
 
 COLUMNS = {
@@ -50,7 +51,9 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
     columns = {name: getattr(arguments, name) for name in COLUMNS if getattr(arguments, name)}
-    split = columns.pop("split") if columns.get("split") in ("train", "validation", "test") else None
+    split = None
+    if columns.get("split") in ("train", "validation", "test"):
+        split = columns.pop("split")
     run = lab.runs.from_embeddings(
         arguments.file,
         metadata=arguments.table,
@@ -66,4 +69,4 @@ def run(arguments: argparse.Namespace) -> None:
         name=arguments.name,
         runs=arguments.runs,
     )
-    told_import(run, arguments.json)
+    show_import(run, arguments.json)

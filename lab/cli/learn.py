@@ -16,7 +16,8 @@ from lab.cli._output import say
 from lab.core.explain import need
 from lab.core.files import write_text
 
-HEADING, PLACE = "See and learn", 32
+HEADING = "See and learn"
+PLACE = 32
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--folder", default="my-notebooks", help="folder of your copy (default my-notebooks)")
     flag("--port", type=int, default=8888, help="port to listen on (default 8888)")
     flag("--no-browser", action="store_true", help="do not open a browser window")
-    flag(
-        "--class", dest="classroom", metavar="FOLDER",
-        help="open nothing: write student/ (without solutions), teacher/ (solved) and a syllabus into this folder",
-    )  # fmt: skip
-    flag(
-        "--repository", metavar="OWNER/NAME", default="",
-        help="with --class: your copy of Rankscope on GitHub, for links that open the notebooks in Colab and Binder",
-    )  # fmt: skip
+    classroom = "open nothing: write student/ (without solutions), teacher/ (solved) and a syllabus into this folder"
+    flag("--class", dest="classroom", metavar="FOLDER", help=classroom)
+    repository = "with --class: your copy of Rankscope on GitHub, for links that open the notebooks in Colab and Binder"
+    flag("--repository", metavar="OWNER/NAME", default="", help=repository)
     slides = "open nothing: write this notebook as slides, one HTML file with live figures"
     flag("--slides", metavar="NOTEBOOK", help=slides)
 
@@ -57,10 +54,14 @@ def run(arguments: argparse.Namespace) -> None:
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
     words = children.python("-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1")
     words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
-    words += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    words += ["--no-browser"] if arguments.no_browser else []
-    # This lab's defaults stand before the reader's own: JupyterLab would ask whether to fetch news.
-    folders = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")
+    if arguments.no_browser:
+        words.append("--no-browser")
+    # These defaults come before the reader's own settings: JupyterLab would ask whether to fetch news.
+    folders = [str(Path(__file__).parent / "jupyter")]
+    if os.environ.get("JUPYTER_CONFIG_PATH"):
+        folders.append(os.environ["JUPYTER_CONFIG_PATH"])
     os.execve(words[0], words, children.environment({"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}))
 
 

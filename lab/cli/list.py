@@ -23,14 +23,25 @@ from lab.core.explain import near
 if TYPE_CHECKING:
     from lab.papers.recipes import Recipe
 
-HEADING, PLACE = "Look up and keep in order", 40
+HEADING = "Look up and keep in order"
+PLACE = 40
 
 KINDS = {
-    "losses": "losses", "metrics": "metrics", "data": "data", "encoders": "encoders", "samplers": "samplers",
-    "wrappers": "wrappers", "indexes": "search", "rerankers": "reranking", "exporters": "exporters",
-    "launchers": "launchers", "figures": "figures", "protocols": "protocols", "recipes": "papers.recipes",
-}  # fmt: skip
-"""What can be listed, and the package of `lab` whose entries these are."""
+    "losses": "losses",
+    "metrics": "metrics",
+    "data": "data",
+    "encoders": "encoders",
+    "samplers": "samplers",
+    "wrappers": "wrappers",
+    "indexes": "search",
+    "rerankers": "reranking",
+    "exporters": "exporters",
+    "launchers": "launchers",
+    "figures": "figures",
+    "protocols": "protocols",
+    "recipes": "papers.recipes",
+}
+"""What can be listed, and the package of `lab` that holds the entries."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,15 +54,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    kind, name = arguments.kind, arguments.name
+    kind = arguments.kind
+    name = arguments.name
     if arguments.folder and kind != "data" or arguments.download and not arguments.folder:
         raise ValueError("A folder is a data set's, and --download fetches into one: lab list data NAME FOLDER.")
     if kind is None:
-        packages = {one: importlib.import_module(f"lab.{package}") for one, package in KINDS.items()}
-        show([{"kind": one, "there are": len(of.names())} for one, of in packages.items()], as_json=arguments.json)
+        rows = []
+        for listed_kind, package_name in KINDS.items():
+            entries = importlib.import_module(f"lab.{package_name}").names()
+            rows.append({"kind": listed_kind, "there are": len(entries)})
+        show(rows, as_json=arguments.json)
         return 0
     if kind not in KINDS:
-        hint = f" Did you mean {meant!r}?" if (meant := near(kind, KINDS)) else ""
+        meant = near(kind, KINDS)
+        hint = f" Did you mean {meant!r}?" if meant else ""
         raise ValueError(f"There is no kind {kind!r} to list.{hint} Known: {', '.join(KINDS)}.")
     package = importlib.import_module(f"lab.{KINDS[kind]}")
     if arguments.folder:
@@ -66,44 +82,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _explain(entry: Any, arguments: argparse.Namespace) -> None:
-    """What an entry is, and each of its knobs."""
+    """Print the docstring of an entry, and each of its knobs."""
     from lab.core.knobs import describe
 
     if not arguments.json:
         print(f"{arguments.name}: {inspect.getdoc(entry)}\n")
-    rows = [
-        {"knob": knob.name, "default": "required" if knob.required else str(knob.default)}
-        | {fact: getattr(knob, fact) for fact in ("range", "scale", "unit", "source", "help")}
-        for knob in describe(entry.Knobs)
-    ]
+    rows = []
+    for knob in describe(entry.Knobs):
+        row = {"knob": knob.name, "default": "required" if knob.required else str(knob.default)}
+        for fact in ("range", "scale", "unit", "source", "help"):
+            row[fact] = getattr(knob, fact)
+        rows.append(row)
     show(rows, as_json=arguments.json, empty="It has no knobs.")
 
 
 def listed(package: ModuleType) -> list[dict]:
-    """Name, purpose and knobs, of a loss its family, too, of every entry; of one that cannot be loaded, why."""
+    """Return name, purpose and knobs of every entry, and the family of a loss; the reason if it cannot be loaded."""
     from lab.core.knobs import describe
 
-    rows, broken = [], {}
+    rows = []
+    errors = {}
     for name in package.names():
         try:
             entry = package.get(name)
-        except ImportError as error:  # of another package
-            broken[name] = str(error)
+        except ImportError as error:  # a plug-in of another package
+            errors[name] = str(error)
             continue
-        purpose = " ".join((inspect.getdoc(entry) or "").split("\n\n")[0].split())
-        family = {"family": entry.family} if hasattr(entry, "family") else {}
-        knobs = " ".join(knob.name for knob in describe(entry.Knobs))
-        rows.append({"name": name, **family, "purpose": purpose, "knobs": knobs})
+        row = {"name": name}
+        if hasattr(entry, "family"):
+            row["family"] = entry.family
+        row["purpose"] = " ".join((inspect.getdoc(entry) or "").split("\n\n")[0].split())
+        row["knobs"] = " ".join(knob.name for knob in describe(entry.Knobs))
+        rows.append(row)
     blank = dict.fromkeys(rows[0], "")
-    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in broken.items()]
+    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in errors.items()]
 
 
 def _folder(name: str, arguments: argparse.Namespace) -> int:
-    """What is wrong with a data set in its folder, and how large its classes are; 1 where something is wrong."""
+    """Print what is wrong with a data set in its folder, or how large its classes are; return 1 if it has problems."""
     import lab.data
 
-    problems = _problems(lab.data.download(name, arguments.folder)) if arguments.download else []
-    problems = problems or _problems(lab.data.checking(name, arguments.folder))
+    problems = []
+    if arguments.download:
+        problems = _problems(lab.data.download(name, arguments.folder))
+    if not problems:
+        problems = _problems(lab.data.checking(name, arguments.folder))
     sizes = [] if problems else _sizes(name, arguments.folder)
     if arguments.json:
         print_json({"problems": problems, "splits": sizes})
@@ -123,11 +146,13 @@ def _sizes(name: str, path: str) -> list[dict]:
     from lab.core.knobs import describe
 
     required = [knob.name for knob in describe(lab.data.get(name).Knobs) if knob.required]
-    dataset, rows = lab.data.create(name, **dict.fromkeys(required, path)), []
+    dataset = lab.data.create(name, **dict.fromkeys(required, path))
+    quartiles = {"least": 0, "quarter": 25, "half": 50, "three quarters": 75, "most": 100}
+    rows = []
     for split, part in dataset.splits.items():
         counts = part.by_class(dataset.labels)[1]
         row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
-        for share, label in ((0, "least"), (25, "quarter"), (50, "half"), (75, "three quarters"), (100, "most")):
+        for label, share in quartiles.items():
             row[label] = int(np.percentile(counts, share, method="lower"))
         rows.append(row)
     return rows
@@ -141,19 +166,21 @@ def _problems(records: Iterator[Any]) -> list[str]:
 
 
 def _recipes(arguments: argparse.Namespace) -> None:
-    """The recipes with published score and expected hours, or one, with a head that says where its knobs come from."""
+    """Print all recipes with published score and expected hours, or one with the sources of its knobs."""
     import lab.papers.recipes
 
     if arguments.name is None:
-        made = [lab.papers.recipes.get(name) for name in lab.papers.recipes.names()]
-        show([_line(recipe) for recipe in made], as_json=arguments.json)
+        recipes = map(lab.papers.recipes.get, lab.papers.recipes.names())
+        show([_line(recipe) for recipe in recipes], as_json=arguments.json)
+        return
         return
     recipe = lab.papers.recipes.get(arguments.name)
     if not arguments.json:
         print(recipe.text, end="")
         return
-    told = {"command": recipe.command, "head": recipe.head, "config": recipe.sections, "cost": vars(recipe.cost)}
-    print_json({**_line(recipe), **told, "published": [vars(row) for row in recipe.rows]})
+    facts = _line(recipe)
+    facts |= {"command": recipe.command, "head": recipe.head, "config": recipe.sections, "cost": vars(recipe.cost)}
+    print_json({**facts, "published": [vars(row) for row in recipe.rows]})
 
 
 def _line(recipe: Recipe) -> dict:

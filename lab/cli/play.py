@@ -11,7 +11,8 @@ from pathlib import Path
 
 from lab.cli._output import add_flags, say
 
-HEADING, PLACE = "See and learn", 33
+HEADING = "See and learn"
+PLACE = 33
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

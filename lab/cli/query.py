@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from lab.cli._output import add_flags, say, show
 
 if TYPE_CHECKING:
-    from lab.model import Model
+    from lab.model import Model, Neighbour
 
-HEADING, PLACE = "Search and exchange", 20
+HEADING = "Search and exchange"
+PLACE = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -34,9 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
     together = "one search with all images, by their mean or by the best match of any"
     flag("--together", choices=("mean", "best"), help=together)
-    towards, away = "move the search towards these images", "move the search away from these images"
-    flag("--like", nargs="+", metavar="IMAGE", default=[], help=towards)
-    flag("--unlike", nargs="+", metavar="IMAGE", default=[], help=away)
+    flag("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
+    flag("--unlike", nargs="+", metavar="IMAGE", default=[], help="move the search away from these images")
     add_gallery(parser, words)
     flag("--k", type=int, default=10, help="neighbours to show (default 10)")
     flag("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
@@ -57,11 +57,13 @@ def add_gallery(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     flag("--index", metavar="FOLDER|FILE", help=index)
     offered = [name for name in search.names() if name != "two_stage"]  # which needs class anchors
     flag("--search", choices=offered, help="index to search with (default exact)")
-    if (name := _flags.early(words, search="store").search) in offered:  # asked for: an index takes seconds to load
+    name = _flags.early(words, search="store").search
+    if name in offered:  # only then: an index takes seconds to load
         _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
 
 
 def run(arguments: argparse.Namespace) -> None:
+    # Check the flags before anything is loaded.
     if arguments.k < 1:
         raise ValueError(f"--k must be at least 1, got {arguments.k}.")
     if arguments.least is not None and not math.isfinite(arguments.least):
@@ -71,45 +73,66 @@ def run(arguments: argparse.Namespace) -> None:
     import numpy as np
 
     model = model_of(arguments)
-    pictures = [_piped() if word == "-" else word for word in arguments.image]
     like = model.embed(arguments.like) if arguments.like else ()
     unlike = model.embed(arguments.unlike) if arguments.unlike else ()
-    queries = list(zip(arguments.image, model.embed(pictures)[:, None] if pictures else [], strict=True))
+    # Each query is a name and its vectors [n d]; --together makes one query of all.
+    queries: list[tuple[str, Any]] = []
+    if arguments.image:
+        pictures = [_piped() if word == "-" else word for word in arguments.image]
+        queries += zip(arguments.image, model.embed(pictures)[:, None], strict=True)
     if arguments.text is not None:
         queries.append((arguments.text, model.embed_text(arguments.text)))
     if arguments.together and len(queries) > 1:
         queries = [("all", np.concatenate([vectors for _, vectors in queries]))]
-    searched = model.searched
-    rows, found = [], []
+    # Search for each query; the table's rows are its hits.
+    rows = []
+    hits = []
     for name, vectors in queries:
-        listed = model.search(
-            vectors, arguments.k, together=arguments.together or "best", like=like, unlike=unlike,
+        hits_of_query = model.search(
+            vectors,
+            arguments.k,
+            together=arguments.together or "best",
+            like=like,
+            unlike=unlike,
             unknown=arguments.unknown,
-        )  # fmt: skip
-        found += listed
-        first = {"query": name} if len(queries) > 1 else {}
-        if arguments.unknown and not listed:
-            rows.append(first | {"rank": None, "score": None, "same": None, "class": "unknown", "image": None})
-        rows += [
-            first
-            | {"rank": one.rank, "score": round(one.score, 4)}
-            | ({"same": round(one.same or 0.0, 4)} if arguments.unknown else {})
-            | ({"class": one.class_name or None} if searched.classes or arguments.unknown else {})
-            | {"image": one.file or one.key}
-            for one in listed
-            if arguments.least is None or one.score >= arguments.least
-        ]
+        )
+        hits += hits_of_query
+        query_rows = [_row(hit, model, arguments) for hit in hits_of_query if _is_shown(hit, arguments)]
+        if arguments.unknown and not hits_of_query:
+            query_rows = [{"rank": None, "score": None, "same": None, "class": "unknown", "image": None}]
+        if len(queries) > 1:
+            query_rows = [{"query": name, **row} for row in query_rows]
+        rows += query_rows
     show(rows, as_json=arguments.json, empty="No image has that score.")
-    recall = model.recall
-    share = "" if recall is None else f"; {searched.approximate} finds {recall:.1%} of the ten nearest"
-    share += ", measured on rows of the gallery against exact search" if share else ""
-    if replaced := model.replaced(found):
+    replaced = model.replaced(hits)
+    if replaced:
         say(f"Note: {replaced}")
-    say(f"Searched in {searched.title}, {model.run.origin(arguments.split).words}{share}.")
+    # Say what was searched, and what an approximate index finds of it.
+    searched = model.searched
+    line = f"Searched in {searched.title}, {model.run.origin(arguments.split).words}"
+    if model.recall is not None:
+        line += f"; {searched.approximate} finds {model.recall:.1%} of the ten nearest, "
+        line += "measured on rows of the gallery against exact search"
+    say(f"{line}.")
+
+
+def _is_shown(hit: Neighbour, arguments: argparse.Namespace) -> bool:
+    return arguments.least is None or hit.score >= arguments.least
+
+
+def _row(hit: Neighbour, model: Model, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return one line of the table: rank, score, probability of the same class, class, image."""
+    row: dict[str, Any] = {"rank": hit.rank, "score": round(hit.score, 4)}
+    if arguments.unknown:
+        row["same"] = round(hit.same or 0.0, 4)
+    if arguments.unknown or model.searched.classes:
+        row["class"] = hit.class_name or None
+    row["image"] = hit.file or hit.key
+    return row
 
 
 def model_of(arguments: argparse.Namespace) -> Model:
-    """The model that the flags name; what it searches is embedded.
+    """Load the model that the flags name, and embed what it searches.
 
     Raises:
         ValueError: there is no such run, gallery or index.
@@ -139,10 +162,11 @@ def model_of(arguments: argparse.Namespace) -> Model:
 
 
 def _piped() -> Any:
-    """The picture on standard input."""
+    """Read the picture on standard input."""
     from lab.data.images.reading import ImageError, open_rgb
 
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read()
     try:
-        return open_rgb(b"" if sys.stdin is None else sys.stdin.buffer.read(), "it")
+        return open_rgb(data, "it")
     except ImageError as error:
         raise ValueError(f"Standard input is no picture, and `-` reads one from there: {error}") from None

@@ -13,7 +13,8 @@ import shlex
 
 from lab.cli._output import add_flags, print_json, show
 
-HEADING, PLACE = "Search and exchange", 25
+HEADING = "Search and exchange"
+PLACE = 25
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +31,21 @@ def run(arguments: argparse.Namespace) -> None:
 
     received = receive(arguments.archive, arguments.into, arguments.name)
     path = str(received.run.path)
-    wishes = [
-        {"names": one.value, "kind": one.kind, "in": one.knob, "to allow it": "allowed" if one.allowed else one.right}
-        for one in received.references
-    ]
-    rights = dict.fromkeys(one.right for one in received.references if not one.allowed and one.kind != "program")
-    words = ["query", path, "photo.jpg", "--gallery", "FOLDER"] if received.published else ["runs", path]
-    following = " ".join(["lab", *map(shlex.quote, words), *(rights if received.published else ())])
+    # List what the run names outside its folder, and the flags that allow it.
+    wishes = []
+    rights = []
+    for reference in received.references:
+        permission = "allowed" if reference.allowed else reference.right
+        wishes.append(
+            {"names": reference.value, "kind": reference.kind, "in": reference.knob, "to allow it": permission}
+        )
+        if not reference.allowed and reference.kind != "program" and reference.right not in rights:
+            rights.append(reference.right)
+    # Suggest the next command.
+    words = ["lab", "runs", shlex.quote(path)]
+    if received.published:
+        words = ["lab", "query", shlex.quote(path), "photo.jpg", "--gallery", "FOLDER", *rights]
+    following = " ".join(words)
     if arguments.json:
         facts = {"path": path, "holds": received.holds, "references": wishes, "left_out": received.left_out}
         print_json({**facts, "next": following})
@@ -46,7 +55,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"  {sentence}")
     if received.left_out:
         listed = ", ".join(received.left_out[:5])
-        print(f"Left out, as no part of a run: {listed}{', ...' if len(received.left_out) > 5 else ''}")
+        if len(received.left_out) > 5:
+            listed += ", ..."
+        print(f"Left out, as no part of a run: {listed}")
     if wishes:
         print("It would like to read what lies outside its folder:")
     show(wishes, as_json=False, empty="It names nothing outside its folder.")

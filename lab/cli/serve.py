@@ -21,7 +21,8 @@ from lab.cli import query
 from lab.cli._output import add_flags
 from lab.core.explain import need
 
-HEADING, PLACE = "Search and exchange", 22
+HEADING = "Search and exchange"
+PLACE = 22
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -58,10 +59,10 @@ def run(arguments: argparse.Namespace) -> NoReturn:
 
 
 def _token(address: str, needed: bool) -> str:
-    """What requests have to bring; "" for nothing.
+    """Return the token that requests have to send; "" for none.
 
     Raises:
-        ValueError: nothing is asked for on an address that other machines reach, or the chosen token is too short.
+        ValueError: no token is wanted on an address that other machines reach, or the chosen token is too short.
     """
     chosen = os.environ.get("LAB_TOKEN", "")
     if not needed:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from lab.cli._output import add_flags, say, show
 
-HEADING, PLACE = "Train and measure", 12
+HEADING = "Train and measure"
+PLACE = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -41,7 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--at-once must be at least 1, got {arguments.at_once}.")
     plan = sweeps.read_plan(arguments.file)
     if arguments.dry_run:
-        show([{"run": number, **values} for number, values in enumerate(plan.settings(), 1)], as_json=arguments.json)
+        rows = [{"run": number, **values} for number, values in enumerate(plan.settings(), 1)]
+        show(rows, as_json=arguments.json)
         return 0
     launcher = launcher_of(arguments)
     if launcher is None:
@@ -52,16 +54,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.no_wait:
         say(f"{len(sweeps.hand_over(plan, root, launcher))} runs handed over; `lab runs` shows them.")
         return 0
+    # Report each trial as it ends, then all of them, best first.
     trials = []
     say(f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it.")
     for trial in sweeps.carry_out(plan, root, launcher, arguments.at_once):
         if trial is not None:
             trials.append(trial)
-            score = "" if trial.score is None else f", {plan.score} {trial.score:.4f}"
-            say(f"{len(trials)}/{plan.size}  {trial.run.name}: {trial.run.state}{score}")
-    ranked = sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0)))
-    rows = [
-        {"run": t.run.name, **t.values, f"best validation {plan.score}": t.score, "state": t.run.state} for t in ranked
-    ]
+            line = f"{len(trials)}/{plan.size}  {trial.run.name}: {trial.run.state}"
+            if trial.score is not None:
+                line += f", {plan.score} {trial.score:.4f}"
+            say(line)
+    rows = []
+    for trial in sorted(trials, key=lambda trial: (trial.score is None, -(trial.score or 0))):
+        score = {f"best validation {plan.score}": trial.score}
+        rows.append({"run": trial.run.name, **trial.values, **score, "state": trial.run.state})
     show(rows, as_json=arguments.json, empty="The sweep has no runs.")
     return 0 if all(trial.run.state == "finished" for trial in trials) else 1

@@ -12,7 +12,8 @@ import argparse
 
 from lab.cli._output import add_flags, print_json, say, show
 
-HEADING, PLACE = "Search and exchange", 21
+HEADING = "Search and exchange"
+PLACE = 21
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,32 +37,38 @@ def run(arguments: argparse.Namespace) -> None:
     from lab import threshold
     from lab.inference.rates import TOO_FEW
 
+    # Choose and store the threshold.
     pairs = threshold.measure(run, arguments.split)
     if arguments.at is None:
         chosen = pairs.let_through(0.01 if arguments.far is None else arguments.far)
     else:
         chosen = pairs.at(arguments.at)
     kept = threshold.save(run, pairs, chosen)
-    images, found = run.dataset(), pairs.classes(chosen)
-    columns = (found.labels, found.false_accepts, found.false_rejects, found.utility)
-    keys = ("class", "false accepts", "false rejects", "utility")
-    worst = [
-        dict(zip(keys, (images.class_name(label), *map(float, numbers)), strict=True))
-        for label, *numbers in zip(*(one[: arguments.classes].tolist() for one in columns), strict=True)
-    ]
+    # Classes that it serves worst.
+    images = run.dataset()
+    classes = pairs.classes(chosen)
+    worst = []
+    for index in range(min(arguments.classes, len(classes.labels))):
+        worst.append(
+            {
+                "class": images.class_name(int(classes.labels[index])),
+                "false accepts": float(classes.false_accepts[index]),
+                "false rejects": float(classes.false_rejects[index]),
+                "utility": float(classes.utility[index]),
+            }
+        )
     if arguments.json:
-        about = {name: getattr(kept, name) for name in ("value", "similarity", "split", "checkpoint", "step")}
-        about |= {"pairs of one class": kept.same, "pairs of two classes": kept.other, "queries": kept.queries}
-        print_json({"run": run.name, **about, "rates": kept.rates, "opis": pairs.opis, "worst classes": worst})
+        facts = {name: getattr(kept, name) for name in ("value", "similarity", "split", "checkpoint", "step")}
+        facts |= {"pairs of one class": kept.same, "pairs of two classes": kept.other, "queries": kept.queries}
+        print_json({"run": run.name, **facts, "rates": kept.rates, "opis": pairs.opis, "worst classes": worst})
         return
-    rates = [
-        {"rate": name, "value": value, "low": low, "high": high, "of": threshold.RATES[name]}
-        for name, (value, low, high) in kept.rates.items()
-    ]
+    rates = []
+    for name, (value, low, high) in kept.rates.items():
+        rates.append({"rate": name, "value": value, "low": low, "high": high, "of": threshold.RATES[name]})
     show(rates, as_json=False)
     show(worst, as_json=False, empty="No class has pairs of both kinds.")
-    some = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""
-    say(f"Threshold of {run.name}: {kept.words}{some}, {run.origin(kept.split).words}.")
+    drawn = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""
+    say(f"Threshold of {run.name}: {kept.words}{drawn}, {run.origin(kept.split).words}.")
     say(f"low and high: {threshold.INTERVALS}.")
     if any(low is None for _, low, _ in kept.rates.values()):
         say(TOO_FEW)

@@ -29,12 +29,21 @@ if TYPE_CHECKING:
     from lab.runs.custom.modules import Custom
     from lab.training.distributed import Processes
 
-HEADING, PLACE = "Train and measure", 10
+HEADING = "Train and measure"
+PLACE = 10
 
 USUAL = (
-    "--data", "--data.root", "--encoder", "--loss", "--training.steps", "--optimiser.lr", "--sampler.batch_size",
-    "--config", "--name", "--resume",
-)  # fmt: skip
+    "--data",
+    "--data.root",
+    "--encoder",
+    "--loss",
+    "--training.steps",
+    "--optimiser.lr",
+    "--sampler.batch_size",
+    "--config",
+    "--name",
+    "--resume",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -62,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 
 def _program_again(words: Sequence[str]) -> bool:
-    """Whether a run goes on with a program that is given again, so that --encoder names no entry of the catalogue."""
+    """Return whether --encoder gives the program of a resumed run again, and so names no entry of the catalogue."""
     from lab.cli import _flags
 
     given = _flags.early(words, resume="store", encoder="store")
@@ -74,16 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.print_config:
         config = _config.config_of(arguments)
-        print_json(config.as_dict()) if arguments.json else print(config.as_yaml(), end="")
+        if arguments.json:
+            print_json(config.as_dict())
+        else:
+            print(config.as_yaml(), end="")
         return 0
     if arguments.resume == "":
         raise ValueError("--resume names the run that goes on, got an empty name.")
     import lab.runs
 
+    # Where is it trained? A launcher takes it, or the queue, or this process.
     exporters = _live(arguments)
-    resumed = lab.runs.open(arguments.resume, arguments.runs, arguments.allow) if arguments.resume else None
-    before = resumed.sent_to if resumed else None  # where the run was sent to the last time
-    if (launcher := _launching.launcher_of(arguments, before)) is not None:
+    resumed = None
+    before = None  # where the resumed run was sent to the last time
+    if arguments.resume:
+        resumed = lab.runs.open(arguments.resume, arguments.runs, arguments.allow)
+        before = resumed.sent_to
+    launcher = _launching.launcher_of(arguments, before)
+    if launcher is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
         raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
@@ -98,24 +115,28 @@ def run(arguments: argparse.Namespace) -> int:
         queue.ensure_worker()
         say(f"{run.path} is in the queue; `lab runs queue` shows it.")
         return 0
+    # torchrun started several processes: the first creates the run, the others open it.
     from lab.kernels.devices import device_of
     from lab.training import distributed
 
     config = resumed.config if resumed else _config.config_of(arguments)
     with distributed.session(device_of(config.training.knobs.device)) as processes:
-        path = processes.from_first(str((_begun(arguments) or _opened(arguments)).path) if processes.first else "")
-        return _go(lab.runs.open(path), arguments, exporters, processes)
+        path = ""
+        if processes.first:
+            run = _begun(arguments) or _opened(arguments)
+            path = str(run.path)
+        return _go(lab.runs.open(processes.from_first(path)), arguments, exporters, processes)
 
 
 def _alone() -> bool:
-    """Whether torchrun has not started this process as one of several; asked before torch is there."""
+    """Return whether torchrun started no other process beside this one; works before torch is imported."""
     return os.environ.get("WORLD_SIZE", "1") == "1"
 
 
 def _begun(arguments: argparse.Namespace) -> Run | None:
-    """The run that torchrun began with this very call before a process or a node was lost, or joined; None: it is new.
+    """Return the run that torchrun began with this very call before a process or a node was lost; None if it is new.
 
-    With --name it is the one of that name. Without, it is looked for only after a process has died, which torchrun
+    With --name it is the run of that name. Without, it is looked for only after a process has died, which torchrun
     counts, and not after nodes have come or gone, which it does not.
     """
     import lab.runs
@@ -129,7 +150,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml().encode()
-    folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # not one that is half made
+    folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # hidden: a run that is being created
     written = [folder / "config.yaml" for folder in folders]
     same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
@@ -137,7 +158,7 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
 
 
 def _opened(arguments: argparse.Namespace) -> Run:
-    """The run to go on with, or a new one."""
+    """Return the run to resume, or create a new one."""
     import lab.runs
     from lab.cli import _config, _launching
     from lab.runs.boundary import check_elsewhere
@@ -165,7 +186,7 @@ def _opened(arguments: argparse.Namespace) -> Run:
 
 
 def _custom(run: Run, arguments: argparse.Namespace) -> Custom | None:
-    """The encoder of a run that goes on, where its program is given again."""
+    """Return the encoder of a resumed run if its program is given again."""
     if arguments.program is None:
         return None
     from lab.runs.custom.modules import Custom, again
@@ -174,39 +195,46 @@ def _custom(run: Run, arguments: argparse.Namespace) -> Custom | None:
 
 
 def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
-    """Hand one run, or one a seed, to a launcher and see it through."""
+    """Hand one run, or one per seed, to a launcher and wait until all have ended."""
     import lab.runs
     from lab.cli import _config
 
     if arguments.queue or arguments.export or not _alone():
         raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
+    # One run, or one per seed.
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
-        found = runs[0].snapshot()
-        if found.place and found.seen_through:
-            raise ValueError(f"Run {runs[0].name} is in the hands of {found.place.words}; stop it first.")
+        snapshot = runs[0].snapshot()
+        if snapshot.place and snapshot.seen_through:
+            raise ValueError(f"Run {runs[0].name} is in the hands of {snapshot.place.words}; stop it first.")
     elif arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     else:
         config = _config.config_of(arguments)
-        first, name = config.training.knobs.seed, arguments.name or f"{config.loss.name}-{config.data.name}"
-        seeds = range(first, first + arguments.seeds)
-        for seed in seeds:
-            lab.runs.check_available(arguments.runs or lab.runs.default_root(), f"{name}-seed-{seed}")
-        of_seed = {f"{name}-seed-{seed}": config.changed("training.seed", seed) for seed in seeds}
-        runs = [lab.runs.create(one, arguments.runs, called) for called, one in of_seed.items()]
+        first = config.training.knobs.seed
+        method = arguments.name or f"{config.loss.name}-{config.data.name}"
+        names = {seed: f"{method}-seed-{seed}" for seed in range(first, first + arguments.seeds)}
+        for name in names.values():  # all names are checked before the first run is created
+            lab.runs.check_available(arguments.runs or lab.runs.default_root(), name)
+        runs = []
+        for seed, name in names.items():
+            runs.append(lab.runs.create(config.changed("training.seed", seed), arguments.runs, name))
+    # Hand over, wait, and show the scores.
     launcher.submit(runs)
     say(f"{len(runs)} handed over to {arguments.on}: {', '.join(run.name for run in runs)}.")
     for over in launcher.ended():
         if over is not None:
             say(f"{over.name}: {over.state}")
-    rows = [{"run": run.name, "state": run.state, **((run.scores() or {}).get("values") or {})} for run in runs]
+    rows = []
+    for run in runs:
+        scores = (run.scores() or {}).get("values") or {}
+        rows.append({"run": run.name, "state": run.state, **scores})
     show(rows, as_json=arguments.json)
     return 0 if all(run.state == "finished" for run in runs) else 1
 
 
 def _live(arguments: argparse.Namespace) -> list:
-    """Those that follow the training, made before it begins: a missing library is told at once."""
+    """Return the exporters that follow the training, made before it begins: a missing library is reported at once."""
     if not arguments.export:
         return []
     from lab import exporters
@@ -215,12 +243,14 @@ def _live(arguments: argparse.Namespace) -> list:
         raise ValueError(
             "--export follows a training in this process; leave out --queue, or use lab export afterwards."
         )
-    made = {name: exporters.create(name) for name in arguments.export}
-    for name, exporter in made.items():
+    exporting = []
+    for name in arguments.export:
+        exporter = exporters.create(name)
         if not isinstance(exporter, exporters.CurveExporter):
             raise ValueError(f"--export writes curves, and {name} has none; use lab export after the training.")
         exporter.check_installed()
-    return list(made.values())
+        exporting.append(exporter)
+    return exporting
 
 
 def _go(
@@ -230,8 +260,10 @@ def _go(
     processes: Processes | None = None,
     custom: Custom | None = None,
 ) -> int:
-    """Train; a new run that was refused before its first step leaves no folder, for the sentence on the screen is all
-    that is to know of it."""
+    """Train a run and print its scores.
+
+    A new run that is refused before its first step leaves no folder: the message says all there is to know of it.
+    """
     import lab.runs
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
@@ -252,6 +284,7 @@ def _go(
         raise
     if not first:
         return stop.status
+    # Say where the time went, and the scores.
     spent = summed(step.get("spent") or {} for step in run.metrics("stepped"))
     if spent and not arguments.quiet:
         say(in_words(spent))
@@ -261,37 +294,42 @@ def _go(
 
         with suppress(OSError):
             kept.lay_out(run)
-    return 0 if run.state == "finished" else stop.status or 1
+    if run.state == "finished":
+        return 0
+    return stop.status or 1
 
 
 class StopOnSignal:
-    """Turns the first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal closes) into a wish that the run may ask
-    about, by calling this; a second one interrupts at once. A signal that is ignored, as under nohup, stays so.
+    """Callable that says whether the run should stop: after the first SIGINT (Ctrl-C), SIGTERM or SIGHUP (the terminal
+    closes). A second signal interrupts at once. A signal that is ignored, as under nohup, stays ignored.
 
-    status: what the command returns: 0, or 128 and the signal's number.
+    status: the exit status of the command: 0, or 128 plus the signal's number.
     """
 
     def __enter__(self) -> Self:
         self.status = 0
         self._terminals = [stream for stream in (1, 2) if os.isatty(stream)]
         signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        main = threading.current_thread() is threading.main_thread()  # Ray Train runs this in another, which hears none
-        heard = [which for which in signals if main and signal.getsignal(which) is not signal.SIG_IGN]
-        self._before = {which: signal.signal(which, self._wish) for which in heard}
+        # Only the main thread may handle signals; Ray Train runs this in another one.
+        self._before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in signals:
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._request_stop)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for which, handler in self._before.items():
-            signal.signal(which, handler)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def __call__(self) -> bool:
         return self.status != 0
 
-    def _wish(self, which: int, _: FrameType | None) -> None:
+    def _request_stop(self, number: int, _: FrameType | None) -> None:
         if self.status:
             raise KeyboardInterrupt
-        self.status = 128 + which
-        if which == signal.SIGHUP:  # writing to a terminal that is gone would fail, and end the run before it saved
+        self.status = 128 + number
+        if number == signal.SIGHUP:  # writing to a terminal that is gone would fail, and end the run before it saved
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in self._terminals:
                 os.dup2(nowhere, stream)

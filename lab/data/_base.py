@@ -1,4 +1,4 @@
-"""What every data set is once it has been read: keys, labels, splits, and one image at a time."""
+"""Base class of all data sets: keys, labels, splits, and one image at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.core.catalog import name_of
 from lab.core.formats import visible
 from lab.core.knobs import MOST_ITEMS, HasKnobs, knob
 from lab.core.results import Relevance, labelled, names_at, no_class
-from lab.data._corrections import classes_of, found, moved, read_corrections, respelt
+from lab.data._corrections import corrected_splits, items_in, new_labels, read_corrections, with_own_keys
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
 from lab.data.images.folders import classes_sentence, folder_classes, list_images
@@ -27,7 +27,7 @@ from lab.data.images.reading import as_rgb, open_rgb
 
 @dataclass(frozen=True)
 class ImageRecords:
-    """What the reader of one data set found; the order of its lists is the order of the images.
+    """What the reader of one data set returns; the order of its lists is the order of the images.
 
     keys: the name of each image, unique, for files the path below the root with forward slashes.
     labels: int64 [n], 0..c-1; below 0, or that of an empty name, for an image without a class.
@@ -61,7 +61,7 @@ class ImageRecords:
 
 
 class SplitKnobs(NoiseKnobs):
-    """How the classes and images that are not for testing may be shared out otherwise than the set does, or spoilt."""
+    """How the classes and images that do not test may be split otherwise than the set does, or thinned out."""
 
     split_seed: int = knob(
         "Random seed of the split of the classes into training, validation and test.", default=0, ge=0
@@ -94,12 +94,12 @@ class SplitKnobs(NoiseKnobs):
     @model_validator(mode="before")
     @classmethod
     def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What version 0.2 called `leave_out` are corrections."""
+        """Rename the knob `leave_out` of version 0.2 to `corrections`."""
         return {"corrections" if name == "leave_out" else name: value for name, value in values.items()}
 
 
 class BundledSplitKnobs(SplitKnobs):
-    """For the sets that come without a published split: which share of the classes tests, which validates."""
+    """Knobs of the sets that come without a published split: the share of the classes that test, and that validate."""
 
     test: float = knob("Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1)
     validation: float = knob("Fraction of the other classes that are kept for validation.", default=0.5, ge=0, lt=1)
@@ -134,7 +134,7 @@ class ImageSet(HasKnobs):
     least = cast("int | None", None)
 
     def __post_init__(self) -> None:
-        self._hold(self._read())
+        self._take_records(self._read())
         if "train" in self.splits and not self.labelled.all():
             items = self.splits["train"].items
             self.splits["train"] = Split(items[self.labelled[items]])
@@ -153,24 +153,28 @@ class ImageSet(HasKnobs):
 
     @classmethod
     def of_records(cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True) -> Self:
-        """The set that these records describe, as they stand: nothing is read, and splits are not shared out again."""
+        """Return the set that these records describe; nothing is read, and the splits stay as they are."""
         images = cls.__new__(cls)
-        images.knobs, images.root, images.class_disjoint = knobs, root, class_disjoint
-        images._hold(records)
+        images.knobs = knobs
+        images.root = root
+        images.class_disjoint = class_disjoint
+        images._take_records(records)
         return images
 
-    def _hold(self, records: ImageRecords) -> None:
-        # Names that are made when they are asked for stay so: a hundred million of them would not fit.
+    def _take_records(self, records: ImageRecords) -> None:
+        # `Names` computes names when they are needed: a hundred million of them do not fit into memory.
         self.keys = records.keys if isinstance(records.keys, Names) else list(records.keys)
-        self.labels, self.class_names = records.labels, list(records.class_names)
+        self.labels = records.labels
+        self.class_names = list(records.class_names)
         self.splits = dict(records.splits)
-        self.super_labels, self.super_names = records.super_labels, list(records.super_names)
+        self.super_labels = records.super_labels
+        self.super_names = list(records.super_names)
         self.attributes = dict(records.attributes)
         self.problems = list(records.problems)
         self.relevance = dict(records.relevance)
 
     def correct(self, corrections: Mapping[str, str], source: str) -> None:
-        """Leave images out of every split and relabel others; their numbers stay, so that runs can be compared.
+        """Remove images from every split and relabel others; their positions stay, so that runs can be compared.
 
         Args:
             corrections: key of an image to its class, "" leaves it out. source: where they come from, for messages.
@@ -179,27 +183,30 @@ class ImageSet(HasKnobs):
             ValueError: they name no image or class of this set, or an image whose relevance was judged.
         """
         if self.root is not None:
-            corrections = respelt(corrections, source, self.keys, self.root)
-        table = found(corrections, source, self.keys)
-        relabelled = classes_of(table, source, self.class_names)
+            corrections = with_own_keys(corrections, source, self.keys, self.root)
+        table = items_in(corrections, source, self.keys)
+        relabelled = new_labels(table, source, self.class_names)
         for name in self.relevance:
             if np.isin(self.splits[name].items, list(table)).any():
                 raise ValueError(
                     f"The {name} split of {self.name} has judgements of its own, so it takes no corrections."
                 )
-        out = np.array([item for item in table if item not in relabelled], np.int64)
-        self.splits = moved(self.splits, self.labels, out, relabelled)
-        like = {item: np.flatnonzero(self.labels == label)[:1] for item, label in relabelled.items()}
-        levels = {level: _as_others(self.attributes[level], like) for level in self.level_attributes.values()}
-        self.attributes = self.attributes | levels
+        left_out = np.array([item for item in table if item not in relabelled], np.int64)
+        self.splits = corrected_splits(self.splits, self.labels, left_out, relabelled)
+        # A relabelled image takes the coarser labels of another image of its new class.
+        examples = {item: np.flatnonzero(self.labels == label)[:1] for item, label in relabelled.items()}
+        self.attributes = dict(self.attributes)
+        for attribute in self.level_attributes.values():
+            self.attributes[attribute] = _as_examples(self.attributes[attribute], examples)
         if self.super_labels is not None:
-            self.super_labels = _as_others(self.super_labels, like)
+            self.super_labels = _as_examples(self.super_labels, examples)
         self.labels = self.labels.copy()
         self.labels[list(relabelled)] = list(relabelled.values())
 
     def _thin_out(self, knobs: NoiseKnobs) -> None:
         """Take classes and images from the training split."""
-        before = items = self.splits["train"].items
+        before = self.splits["train"].items
+        items = before
         if knobs.keep_classes < 1:
             classes = kept_classes(np.unique(self.labels[items]), knobs.keep_classes, knobs.kept, knobs.noise_seed)
             items = items[np.isin(self.labels[items], classes)]
@@ -210,7 +217,7 @@ class ImageSet(HasKnobs):
 
     @property
     def as_trained(self) -> Self:
-        """The set as a training sees it: with the wrong labels and the foreign images that its knobs ask for.
+        """The set as a training sees it: with the wrong labels and the foreign images of its knobs.
 
         Raises:
             ValueError: there are no foreign images.
@@ -218,7 +225,8 @@ class ImageSet(HasKnobs):
         knobs = self.knobs
         if not isinstance(self, NoiseKnobs) or not (knobs.label_noise or knobs.image_noise):
             return self
-        seen, items = copy.copy(self), self.splits["train"].items
+        seen = copy.copy(self)
+        items = self.splits["train"].items
         seen.labels = relabelled(self.labels, items, knobs.label_noise, knobs.noise_seed)
         seen.foreign, problems = replaced(items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed)
         seen.problems = [*self.problems, *problems]
@@ -232,7 +240,8 @@ class ImageSet(HasKnobs):
             )
         seen = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
         items = np.unique(np.concatenate([np.empty(0, np.int64), *seen]))
-        if (count := len(np.unique(self.labels[items]))) < folds:
+        count = len(np.unique(self.labels[items]))
+        if count < folds:
             raise ValueError(
                 f"{self.name} has {count} classes that do not test, too few for {folds} folds; lower data.folds."
             )
@@ -244,7 +253,7 @@ class ImageSet(HasKnobs):
 
     @property
     def labelled(self) -> np.ndarray:
-        """bool [n]: which of the images have a class."""
+        """bool [n]: True for images that have a class."""
         return labelled(self.labels)
 
     @property
@@ -253,8 +262,10 @@ class ImageSet(HasKnobs):
         without = int((~self.labelled).sum())
         if not without:
             return ""
-        told = "has no class, so nothing is trained on it" if without == 1 else "have no class, so they train nothing"
-        return f"{without:,} of {len(self):,} images {told}."
+        consequence = "have no class, so they train nothing"
+        if without == 1:
+            consequence = "has no class, so nothing is trained on it"
+        return f"{without:,} of {len(self):,} images {consequence}."
 
     def class_name(self, label: int) -> str:
         """Return the name of a class: empty for an image without a class, the number of a class that is not here."""
@@ -270,7 +281,9 @@ class ImageSet(HasKnobs):
     def levels(self) -> dict[str, np.ndarray]:
         """Coarser labels, int64 [n], by level from finer to coarser; empty for a set without super-classes."""
         labels = {level: self.level(name) for level, name in self.level_attributes.items()}
-        return labels or ({} if self.super_labels is None else {"coarse": self.super_labels})
+        if not labels and self.super_labels is not None:
+            labels = {"coarse": self.super_labels}
+        return labels
 
     def level(self, attribute: str) -> np.ndarray:
         """An attribute, or `super_class`, as labels int64 [n].
@@ -281,8 +294,10 @@ class ImageSet(HasKnobs):
         if attribute == "super_class" and self.super_labels is not None:
             return self.super_labels
         if attribute not in self.attributes:
-            known = [*self.attributes, *(["super_class"] if self.super_labels is not None else [])]
-            raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(known) or 'none'}.")
+            existing = list(self.attributes)
+            if self.super_labels is not None:
+                existing.append("super_class")
+            raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(existing) or 'none'}.")
         values = self.attributes[attribute]
         codes = np.unique(values, return_inverse=True)[1]
         return np.where(values != "", codes, no_class(np.arange(len(values))))
@@ -298,12 +313,12 @@ class ImageSet(HasKnobs):
 
     @property
     def called(self) -> str:
-        """What messages call it."""
+        """The name that messages use."""
         return self.name
 
     @property
     def classes_sentence(self) -> str:
-        """What became a class, where that is to be said: which folders; else empty."""
+        """Say which folders became classes; empty for sets whose classes are given."""
         return ""
 
     def __len__(self) -> int:
@@ -315,7 +330,7 @@ class ImageSet(HasKnobs):
         return None
 
     def path(self, i: int) -> Path:
-        """The file of the i-th image; sets that hold their images otherwise have none.
+        """Return the file of the i-th image; sets that hold their images otherwise have none.
 
         Raises:
             ValueError: the list of images that a run has kept names no folder.
@@ -328,7 +343,7 @@ class ImageSet(HasKnobs):
         return self.root / self.keys[i]
 
     def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB, upright.
+        """Return the i-th image, RGB, upright.
 
         Raises:
             ImageError: the file is missing or cannot be decoded; the sentence names it.
@@ -338,8 +353,8 @@ class ImageSet(HasKnobs):
         return open_rgb(self.path(i), least=self.least)
 
     def with_content(self, i: int) -> tuple[Image.Image, int]:
-        """The i-th image and a digest of its content; see `content_digest`. Of a file the digest is that of its bytes,
-        of other images that of their pixels.
+        """Return the i-th image and a digest of its content, see `content_digest`: of the bytes of a file, else of the
+        pixels.
 
         Raises:
             ImageError: as `load`.
@@ -353,29 +368,29 @@ class ImageSet(HasKnobs):
 
     @property
     def state(self) -> str:
-        """Sixteen letters that change when an image is added, removed, renamed or replaced, which nothing is read for:
-        names, and sizes and times of files; or the pixels of a set that holds them."""
-        made = hashlib.blake2b(f"{len(self)}\n".encode(), digest_size=8)
+        """Sixteen letters that change when an image is added, removed, renamed or replaced. No image is read for them:
+        they are a digest of names, sizes and times of files; or of the pixels of a set that holds them in memory."""
+        digest = hashlib.blake2b(f"{len(self)}\n".encode(), digest_size=8)
         if self.pixels is not None:
-            made.update(np.ascontiguousarray(self.pixels).data)
+            digest.update(np.ascontiguousarray(self.pixels).data)
         else:
             for item, key in enumerate(self.keys):
-                made.update(f"{key}\n{self._file_state(item)}\n".encode(errors="replace"))
-        return made.hexdigest()
+                digest.update(f"{key}\n{self._file_state(item)}\n".encode(errors="replace"))
+        return digest.hexdigest()
 
     def _file_state(self, i: int) -> str:
-        """Size and times of the i-th image's file. The second time is that of the last change of any kind: a program
-        that copies can set the first, but not this one."""
+        """Return size and times of the i-th image's file. The second time is that of the last change of any kind: a
+        program that copies files can set the first, but not this one."""
         if self.root is None:  # vectors without pictures
             return ""
         try:
-            known = self.path(i).stat()
+            facts = self.path(i).stat()
         except (OSError, TypeError, NotImplementedError):
             return ""
-        return f"{known.st_size} {known.st_mtime_ns} {known.st_ctime_ns}"
+        return f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"
 
     def judged(self, split: str, query: np.ndarray, gallery: np.ndarray) -> Relevance | None:
-        """Judgements of one split for the images that are really there, or None where labels say what is relevant.
+        """Return the judgements of one split for the images that exist, or None where labels say what is relevant.
 
         Args:
             split: whose judgements.
@@ -388,16 +403,19 @@ class ImageSet(HasKnobs):
             return None
         whole: Relevance = self.relevance[split]
         official: Any = self.splits[split]  # judged splits have a gallery
-        place = np.full(len(self), -1)
-        place[gallery] = np.arange(len(gallery))
-        items = place[official.gallery[whole.items]]
+        # From positions in the split's own gallery to positions in `gallery`; -1 for an absent image.
+        position = np.full(len(self), -1)
+        position[gallery] = np.arange(len(gallery))
+        items = position[official.gallery[whole.items]]
         owner = np.repeat(official.query, np.diff(whole.offsets))
-        mine = [np.flatnonzero((owner == one) & (items >= 0)) for one in query]
-        order = np.concatenate([np.empty(0, dtype=np.int64), *mine])
-        return Relevance(np.cumsum([0, *map(len, mine)]), items[order], whole.grades[order])
+        judgements = [np.empty(0, dtype=np.int64)]
+        for item in query:
+            judgements.append(np.flatnonzero((owner == item) & (items >= 0)))
+        order = np.concatenate(judgements)
+        return Relevance(np.cumsum([len(rows) for rows in judgements]), items[order], whole.grades[order])
 
     def check_training(self, per_class: int = 1) -> None:
-        """Make sure that the training split can be trained on, before any time is spent.
+        """Check that the training split can be trained on, before any time is spent.
 
         Args:
             per_class: images of each class that a batch needs.
@@ -407,7 +425,7 @@ class ImageSet(HasKnobs):
         """
         chosen = self.splits.get("train")
         if chosen is None or not len(chosen):
-            sizes = ", ".join(f"{name} {len(one)}" for name, one in self.splits.items()) or "no splits"
+            sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items()) or "no splits"
             raise ValueError(
                 f"{self.called} has no images in its train split; it has {sizes}. Choose another split or change the "
                 "fractions of the classes."
@@ -420,11 +438,13 @@ class ImageSet(HasKnobs):
             )
         short = classes[counts < per_class]
         if len(short):
-            named = ", ".join(f"{self.class_names[c]!r} ({counts[classes == c][0]})" for c in short[:3])
-            more = ", ..." if len(short) > 3 else ""
+            named = ", ".join(f"{self.class_names[label]!r} ({counts[classes == label][0]})" for label in short[:3])
+            if len(short) > 3:
+                named += ", ..."
+            verb = "has" if len(short) == 1 else "have"
             raise ValueError(
                 f"{len(short)} of {len(classes)} classes in the train split of {self.called} "
-                f"{'has' if len(short) == 1 else 'have'} fewer than {per_class} images: {named}{more}. "
+                f"{verb} fewer than {per_class} images: {named}. "
                 f"Lower the images per class to {counts.min()}, add images, or let the sampler leave such classes "
                 "out or repeat their images."
             )
@@ -445,27 +465,32 @@ class Unlabelled(ImageSet):
         super().__init__()
 
     def _read(self) -> ImageRecords:
-        keys = [
-            Path(one).as_posix() if isinstance(one, str | Path) else f"picture {number}"
-            for number, one in enumerate(self._pictures)
-        ]
+        keys = []
+        for number, picture in enumerate(self._pictures):
+            is_file = isinstance(picture, str | Path)
+            keys.append(Path(picture).as_posix() if is_file else f"picture {number}")
         return ImageRecords(keys=keys, labels=np.full(len(keys), -1), class_names=[], splits={})
 
     def with_content(self, i: int) -> tuple[Image.Image, int]:
-        one, image = self._pictures[i], self.load(i)
-        return image, file_digest(Path(one)) if isinstance(one, str | Path) else content_digest(np.asarray(image))
+        picture = self._pictures[i]
+        image = self.load(i)
+        if isinstance(picture, str | Path):
+            return image, file_digest(Path(picture))
+        return image, content_digest(np.asarray(image))
 
     def load(self, i: int) -> Image.Image:
-        one = self._pictures[i]
-        if isinstance(one, str | Path):
-            return open_rgb(Path(one), least=self.least)
-        if not isinstance(one, Image.Image | np.ndarray):  # a tensor; torch is not loaded for files alone
-            one = one.permute(1, 2, 0).cpu().numpy()
-        return as_rgb(one if isinstance(one, Image.Image) else Image.fromarray(one), self.keys[i])
+        picture = self._pictures[i]
+        if isinstance(picture, str | Path):
+            return open_rgb(Path(picture), least=self.least)
+        if not isinstance(picture, Image.Image | np.ndarray):  # a tensor; torch is not imported for files alone
+            picture = picture.permute(1, 2, 0).cpu().numpy()
+        if not isinstance(picture, Image.Image):
+            picture = Image.fromarray(picture)
+        return as_rgb(picture, self.keys[i])
 
 
 class OfFolder(Unlabelled):
-    """The images below a folder, with the classes that their folders say, as `class_folders` reads them.
+    """The images below a folder, with the classes that their folders name, as `class_folders` reads them.
 
     The label of an image that lies in no class folder is -1. broken: a sentence for each image that cannot be read.
     unclear: why the folders say no classes, where they could be splits or classes.
@@ -475,12 +500,14 @@ class OfFolder(Unlabelled):
     """
 
     def __init__(self, folder: Path | str):
-        self.folder, self.unclear = Path(folder), ""
+        self.folder = Path(folder)
+        self.unclear = ""
         super().__init__(())
 
     def _read(self) -> ImageRecords:
         listing = list_images(self.folder)
-        self.broken, problems = listing.broken, listing.problems
+        problems = listing.problems
+        self.broken = listing.broken
         if not listing.keys:
             raise ValueError(f"{self.folder} holds no image that can be read. {' '.join(problems[:3])}".strip())
         try:
@@ -510,15 +537,17 @@ def below(folder: Path | str) -> OfFolder:
 
 
 def content_digest(content: bytes | np.ndarray) -> int:
-    """A digest of an image's bytes or pixels, as a number of 64 bits with a sign that is not 0."""
-    made = hashlib.blake2b(content if isinstance(content, bytes) else np.ascontiguousarray(content).data, digest_size=8)
-    if not isinstance(content, bytes):
-        made.update(repr(content.shape).encode())
-    return int.from_bytes(made.digest(), "little", signed=True) or 1
+    """Return a digest of an image's bytes or pixels: a signed number of 64 bits that is not 0."""
+    if isinstance(content, bytes):
+        digest = hashlib.blake2b(content, digest_size=8)
+    else:
+        digest = hashlib.blake2b(np.ascontiguousarray(content).data, digest_size=8)
+        digest.update(repr(content.shape).encode())
+    return int.from_bytes(digest.digest(), "little", signed=True) or 1
 
 
 def file_digest(path: Path) -> int:
-    """`content_digest` of a file that was just read; 0, for an unknown content, if it is gone meanwhile."""
+    """Return `content_digest` of a file that was just read; 0, for an unknown content, if the file is gone."""
     try:
         return content_digest(path.read_bytes())
     except OSError:
@@ -526,7 +555,7 @@ def file_digest(path: Path) -> int:
 
 
 def _classes(labels: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
-    """Labels int64 [n] in which an image of no class, or of one without a name, has `no_class`; and the names.
+    """Return labels int64 [n] with `no_class` for images of no class or of a class without a name; and the names.
 
     Version 0.2 wrote one class without a name for each such image, behind all others. These names are dropped.
     """
@@ -540,9 +569,10 @@ def _classes(labels: Any, names: list[str]) -> tuple[np.ndarray, list[str]]:
     return np.where(unknown, no_class(np.arange(len(numbers))), numbers), names
 
 
-def _as_others(column: np.ndarray, like: Mapping[int, np.ndarray]) -> np.ndarray:
-    """A copy in which some items [n] have the value of another item, [1], or their own where there is none, [0]."""
+def _as_examples(column: np.ndarray, examples: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Return a copy in which some items [n] have the value of another item: [1], or [0] to keep their own."""
     changed = column.copy()
-    for item, other in like.items():
-        changed[item] = column[other[0] if len(other) else item]
+    for item, example in examples.items():
+        if len(example):
+            changed[item] = column[example[0]]
     return changed

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check(name: str, path: str) -> list[str]:
-    """What is missing, wrong or corrupt in the data set `name` at `path`, a sentence each."""
+    """Return what is missing, wrong or corrupt in the data set `name` at `path`, a sentence each."""
     from lab.data._check import check
 
     return check(get(name), path)

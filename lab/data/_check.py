@@ -1,4 +1,4 @@
-"""Is a data set complete where it was put? What is missing, what is wrong, what is corrupt."""
+"""Check whether a data set is complete in its folder: what is missing, wrong or corrupt."""
 
 from __future__ import annotations
 
@@ -44,15 +44,18 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
         if isinstance(dataset, Published):
             yield from map(Problem, _wrong_counts(dataset))
             for file, expected in dataset.checksums().items():
-                if (digest := md5_of(one := dataset.root / file)) != expected:
-                    yield Problem(f"{one} is not the published file: its MD5 is {digest}, not {expected}.")
+                path_of_list = dataset.root / file
+                digest = md5_of(path_of_list)
+                if digest != expected:
+                    yield Problem(f"{path_of_list} is not the published file: its MD5 is {digest}, not {expected}.")
         yield from map(Problem, dataset.problems)
         yield from _broken(dataset)
 
 
 def check(entry: type[ImageSet], path: str) -> list[str]:
-    """All sentences of `checking`, each once; empty when all is well."""
-    return list(dict.fromkeys(one.sentence for one in checking(entry, path) if isinstance(one, Problem)))
+    """Return all sentences of `checking`, each once; empty when the data set is complete."""
+    problems = (record.sentence for record in checking(entry, path) if isinstance(record, Problem))
+    return list(dict.fromkeys(problems))
 
 
 def _wrong_counts(dataset: Published) -> list[str]:
@@ -60,10 +63,15 @@ def _wrong_counts(dataset: Published) -> list[str]:
     parts = dataset.parts()
     for part, legal in dataset.counts.items():
         items: Any = parts.get(part, [])
-        classes, images = len(set(dataset.labels[items].tolist())) if len(items) else 0, len(items)
-        if not any(n == images and c in (None, classes) for c, n in legal):
-            expected = " or ".join(f"{n:,} images" + (f" of {c:,} classes" if c else "") for c, n in legal)
-            problems.append(f"{part} has {images:,} images of {classes:,} classes; published are {expected}.")
+        images = len(items)
+        classes = len(set(dataset.labels[items].tolist())) if images else 0
+        if any(n == images and c in (None, classes) for c, n in legal):
+            continue
+        expected = []
+        for legal_classes, legal_images in legal:
+            of_classes = f" of {legal_classes:,} classes" if legal_classes else ""
+            expected.append(f"{legal_images:,} images{of_classes}")
+        problems.append(f"{part} has {images:,} images of {classes:,} classes; published are {' or '.join(expected)}.")
     return problems
 
 

@@ -20,8 +20,9 @@ CLASS_NAMES = ("class", "labels", "target", "class_name")
 
 
 def read_corrections(file: Path) -> dict[str, str]:
-    """Image to the class that it really is, or to "" where it is left out, from a CSV file with the columns image and
-    label. A table without labels leaves its images out, as does a table of marks of version 0.2, with a column mark.
+    """Read a CSV file with the columns image and label: each image to its true class, or to "" to leave it out.
+
+    A table without labels leaves its images out, as does a table of marks of version 0.2, with a column mark.
 
     Raises:
         ValueError: there is no such file, it is no table with a column image, or it says two things of one image.
@@ -36,63 +37,76 @@ def read_corrections(file: Path) -> dict[str, str]:
     columns = {name.casefold(): values for name, values in read.items()}  # spreadsheets write Label
     if "image" not in columns:
         raise ValueError(f"{file} has no column image, which data.corrections needs.")
+    # An image without a label is left out; a table with its classes in another column is refused.
     texts = {name: tables.names(values, f"values of {name} in {file}") for name, values in columns.items()}
     images = texts["image"]
-    if "mark" not in texts and "label" not in texts and (other := next(filter(texts.get, CLASS_NAMES), None)):
-        raise ValueError(
-            f"{file} has no column label, so its images would be left out; rename the column {other} to label if it "
-            "says their classes, or take it out."
-        )
-    labels = [""] * len(images) if "mark" in texts else texts.get("label", [""] * len(images))
-    said: dict[str, str] = {}
+    labels = [""] * len(images)
+    if "mark" not in texts and "label" in texts:
+        labels = texts["label"]
+    elif "mark" not in texts:
+        for name in CLASS_NAMES:
+            if texts.get(name):
+                raise ValueError(
+                    f"{file} has no column label, so its images would be left out; rename the column {name} to label "
+                    "if it says their classes, or take it out."
+                )
+    corrections: dict[str, str] = {}
     for row, (image, label) in enumerate(zip(images, labels, strict=True), start=1):
-        if image and said.setdefault(image, label) != label:
-            both = " and ".join(f"{one!r}" if one else "left out" for one in (said[image], label))
+        if image and corrections.setdefault(image, label) != label:
+            both = _both(corrections[image], label)
             raise ValueError(f"{file}, row {row}: {image} has two labels, {both}. Keep one row.")
-    return said
+    return corrections
 
 
-def respelt(table: Mapping[str, str], source: str, keys: Sequence[str], root: Path) -> dict[str, str]:
-    """The table with the keys of the images that it names by another spelling of their paths.
+def _both(label: str, other: str) -> str:
+    """Name two labels in a message; an empty one leaves the image out."""
+    return " and ".join(repr(name) if name else "left out" for name in (label, other))
+
+
+def with_own_keys(table: Mapping[str, str], source: str, keys: Sequence[str], root: Path) -> dict[str, str]:
+    """Return the table with the data set's own keys for images that it names by another spelling of their paths.
 
     Raises:
-        ValueError: it says two things of one image.
+        ValueError: it has two labels for one image.
     """
-    known, said = set(keys), dict[str, str]()
+    existing = set(keys)
+    corrections: dict[str, str] = {}
     for name, label in table.items():
-        spelling = name if name in known else key_of(name, root)
-        key = spelling if spelling in known else name
-        if said.setdefault(key, label) != label:
-            both = " and ".join(f"{one!r}" if one else "left out" for one in (said[key], label))
+        key = name
+        if name not in existing and key_of(name, root) in existing:
+            key = key_of(name, root)
+        if corrections.setdefault(key, label) != label:
+            both = _both(corrections[key], label)
             raise ValueError(f"{source} names {key} under two spellings, with two labels: {both}. Keep one row.")
-    return said
+    return corrections
 
 
-def found(table: Mapping[str, str], source: str, keys: Sequence[str]) -> dict[int, str]:
-    """Item to what a table says of it. Tables are safe to open in a spreadsheet, so a name may stand in them behind an
-    apostrophe.
+def items_in(table: Mapping[str, str], source: str, keys: Sequence[str]) -> dict[int, str]:
+    """Return the position of each image in a table to its label there.
+
+    Tables are safe to open in a spreadsheet, so a name may have an apostrophe in front there.
 
     Raises:
-        ValueError: none of its images is there, or one to relabel is not.
+        ValueError: no image of the table exists, or one to relabel does not.
     """
-    places = _by_form(keys)
-    known = {places[image]: label for image, label in table.items() if image in places}
-    absent = table.keys() - places.keys()
-    if table and (not known or any(table[image] for image in absent)):
+    positions = _positions(keys)
+    labels = {positions[image]: label for image, label in table.items() if image in positions}
+    absent = table.keys() - positions.keys()
+    if table and (not labels or any(table[image] for image in absent)):
         image = min((image for image in absent if table[image]), default=min(absent))
         raise ValueError(
             f"{source} names {image!r}, which is no image of this data set; data.corrections needs its names."
         )
-    return known
+    return labels
 
 
-def classes_of(table: Mapping[int, str], source: str, class_names: list[str]) -> dict[int, int]:
-    """Item to its new class, for those that are relabelled.
+def new_labels(table: Mapping[int, str], source: str, class_names: list[str]) -> dict[int, int]:
+    """Return the position of each image that is relabelled to its new class.
 
     Raises:
         ValueError: there is no such class.
     """
-    classes = _by_form(class_names)
+    classes = _positions(class_names)
     for name in table.values():
         if name and name not in classes:
             raise ValueError(
@@ -101,44 +115,64 @@ def classes_of(table: Mapping[int, str], source: str, class_names: list[str]) ->
     return {item: classes[name] for item, name in table.items() if name}
 
 
-def _by_form(names: Sequence[str]) -> dict[str, int]:
-    """Each name, and the cell that a table of ours has for it, to its place. A cell that several names share, or that
-    is another's name, is not taken for any of them."""
+def _positions(names: Sequence[str]) -> dict[str, int]:
+    """Return the position of each name, and of the cell that our tables have for it.
+
+    A cell that several names share, or that is another's name, stands for none of them.
+    """
     cells = [plain_cell(name) for name in names]
-    often = Counter(cells)
-    places = {cell: place for place, cell in enumerate(cells) if often[cell] == 1}
-    places.update({name: place for place, name in enumerate(names)})
-    return places
+    counts = Counter(cells)
+    positions = {cell: position for position, cell in enumerate(cells) if counts[cell] == 1}
+    positions.update({name: position for position, name in enumerate(names)})
+    return positions
 
 
-def moved(
-    splits: Mapping[str, Split], labels: np.ndarray, out: np.ndarray, relabelled: Mapping[int, int]
+def corrected_splits(
+    splits: Mapping[str, Split], labels: np.ndarray, left_out: np.ndarray, relabelled: Mapping[int, int]
 ) -> dict[str, Split]:
-    """The splits without the images that are left out.
+    """Return the splits without the images that are left out, and with relabelled images where their class is.
 
-    Where no class is in two splits, a relabelled image of a split moves to the one that holds its new class, so that
-    none is in two splits afterwards either. An image that had no class, and was in no split, comes there, too. Where a
-    split has queries and gallery, it moves to the gallery.
+    Where no class is in two splits, a relabelled image of a split moves to the split that holds its new class, so that
+    afterwards no class is in two splits either. An image that had no class, and was in no split, moves there, too. In
+    a split with queries and gallery, it moves to the gallery.
 
     Args:
-        labels: int64 [n], before the corrections. out: int64 [m], items. relabelled: item to its new class.
+        labels: int64 [n], before the corrections. left_out: int64 [m], items. relabelled: item to its new class.
     """
-    homes = [(label, name) for name, split in splits.items() for label in split.by_class(labels)[0].tolist()]
-    home = dict(homes) if len({label for label, _ in homes}) == len(homes) else {}
-    changing = np.array(list(relabelled), np.int64)
-    inside = {int(item): name for name, split in splits.items() for item in np.intersect1d(split.items, changing)}
-    inside |= {item: "" for item in relabelled if item not in inside and not labelled(labels[item])}  # in no split yet
-    goes = {item: home[relabelled[item]] for item, name in inside.items() if home.get(relabelled[item], name) != name}
-    changed = {}
+    moves = _moves(splits, labels, relabelled)
+    removed = [*left_out, *moves]
+    corrected = {}
     for name, split in splits.items():
-        without, comes = [*out, *goes], [item for item, to in goes.items() if to == name]
-        query, gallery = split.query[~np.isin(split.query, without)], split.gallery
-        if gallery is None:
-            changed[name] = Split(_with(query, comes))
+        added = [item for item, target in moves.items() if target == name]
+        query = split.query[~np.isin(split.query, removed)]
+        if split.gallery is None:
+            corrected[name] = Split(_with(query, added))
         else:
-            changed[name] = Split(query, _with(gallery[~np.isin(gallery, without)], comes))
-    return changed
+            gallery = split.gallery[~np.isin(split.gallery, removed)]
+            corrected[name] = Split(query, _with(gallery, added))
+    return corrected
 
 
-def _with(items: np.ndarray, comes: list[int]) -> np.ndarray:
-    return np.sort(np.append(items, np.array(comes, np.int64))) if comes else items
+def _moves(splits: Mapping[str, Split], labels: np.ndarray, relabelled: Mapping[int, int]) -> dict[int, str]:
+    """Return the relabelled images that change their split, each with its new split."""
+    split_of_class: dict[int, str] = {}
+    for name, split in splits.items():
+        for label in split.by_class(labels)[0].tolist():
+            if label in split_of_class:  # a class is in two splits: images may stay where they are
+                return {}
+            split_of_class[label] = name
+    current = {item: "" for item in relabelled if not labelled(labels[item])}  # in no split yet
+    changing = np.array(list(relabelled), np.int64)
+    for name, split in splits.items():
+        for item in np.intersect1d(split.items, changing).tolist():
+            current[item] = name
+    moves = {}
+    for item, name in current.items():
+        target = split_of_class.get(relabelled[item], name)
+        if target != name:
+            moves[item] = target
+    return moves
+
+
+def _with(items: np.ndarray, added: list[int]) -> np.ndarray:
+    return np.sort(np.append(items, np.array(added, np.int64))) if added else items

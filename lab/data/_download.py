@@ -1,4 +1,4 @@
-"""Fetch a published archive: goes on where it was interrupted, and believes a file only by its checksum."""
+"""Download a published archive: an interrupted download is resumed, and a file is accepted only by its checksum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Progress:
-    """what: the file or the images being worked on; done, total: in `unit`; total is None when nobody can say."""
+    """Progress of a download or a check.
+
+    what: the file or the images being worked on. done, total: in `unit`; total is None when it is not known.
+    """
 
     what: str
     done: int
@@ -54,12 +57,15 @@ def download(name: str, entry: type[ImageSet], path: str) -> Iterator[Progress]:
 
 
 def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
-    target, part = folder / archive.file, folder / f"{archive.file}.part"
+    target = folder / archive.file
+    part = folder / f"{archive.file}.part"
     if target.exists() and md5_of(target) == archive.md5:
         yield Progress(archive.file, target.stat().st_size, target.stat().st_size, "bytes")
         return
+    # Continue a part that an earlier call left.
     done = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(archive.url, headers={"Range": f"bytes={done}-"} if done else {})
+    headers = {"Range": f"bytes={done}-"} if done else {}
+    request = urllib.request.Request(archive.url, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
             if answer.status != 206:  # the server sends the whole file
@@ -77,11 +83,13 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
         if error.code != 416:  # 416: nothing is left to send, the part is whole
             raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
     except OSError as error:
+        # The cause of a failed connection may be wrapped twice.
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or cause
         raise ValueError(
             f"{archive.url} cannot be fetched: {reason}. {done:,} bytes are kept in {part}; the same command continues."
         ) from None
+    # Keep it only if it is the published file.
     digest = md5_of(part)
     if digest != archive.md5:
         part.unlink()

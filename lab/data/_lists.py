@@ -12,13 +12,16 @@ from lab.core.files import checked
 
 
 def md5_of(path: Path) -> str:
-    """MD5 of a file's content."""
+    """Return the MD5 of a file's content."""
+    digest = hashlib.md5(usedforsecurity=False)
     with checked(path).open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
-    """Lines of a list, split at blanks; empty lines and the first `skip` are passed over.
+    """Return the lines of a list, split at blanks, without empty lines and the first `skip`.
 
     Raises:
         ValueError: a line has another number of columns, or the file is no text or no file; names file and line.
@@ -41,7 +44,7 @@ def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
 
 
 def read_json(path: Path, what: str, take: Callable[[Any], Any]) -> Any:
-    """What `take` makes of a JSON file.
+    """Read a JSON file and return what `take` extracts from it.
 
     Raises:
         ValueError: it is not JSON, or `take` misses something in it, so that it is not `what`.
@@ -55,7 +58,7 @@ def read_json(path: Path, what: str, take: Callable[[Any], Any]) -> Any:
 
 
 def read_mat(path: Path, take: Callable[[dict[str, Any]], Any], simplify: bool = False) -> Any:
-    """What `take` makes of the variables of a MATLAB file; `simplify`: structures as dicts.
+    """Read a MATLAB file and return what `take` extracts from its variables; `simplify`: structures as dicts.
 
     Raises:
         ValueError: it is no such file, or lacks a variable.

@@ -15,7 +15,7 @@ from lab.data.images.folders import list_images
 
 
 class NoiseKnobs(HasKnobs):
-    """What a run's training images lack, or have wrong. Nothing else is touched: scores speak of clean labels."""
+    """What a run's training images lack or have wrong. Test images keep their labels, so scores are of clean labels."""
 
     keep_classes: float = knob(
         "Share of the training classes that are kept.", default=1.0, gt=0, le=1, source="Contextual, figure 6"
@@ -55,13 +55,16 @@ class NoiseKnobs(HasKnobs):
 
 
 def kept_classes(classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int) -> np.ndarray:
-    """At least two of the classes, int64 [c], the first ones or drawn by seed."""
+    """Return at least two of the classes, int64 [c]: the first ones, or some drawn by seed."""
     order = classes if kept == "first" else np.random.default_rng((seed, 1)).permutation(classes)
     return order[: max(2, round(share * len(classes)))]
 
 
 def long_tail(labels: np.ndarray, items: np.ndarray, imbalance: float, seed: int) -> np.ndarray:
-    """Some images of every class, ascending: all of one drawn class, 1 / imbalance of another, between them by powers.
+    """Return some images of every class, ascending, in a long tail.
+
+    One drawn class keeps all its images, another one 1 / imbalance of them, and the others shares in between that fall
+    by a constant factor.
 
     Args:
         labels: int64 [n] of the whole set.
@@ -71,19 +74,22 @@ def long_tail(labels: np.ndarray, items: np.ndarray, imbalance: float, seed: int
     classes = random.permutation(np.unique(labels[items]))
     falling = imbalance ** -np.linspace(0, 1, len(classes))
     parts = []
-    for one, share in zip(classes, falling, strict=True):
-        members = np.random.default_rng((seed, 2, int(one))).permutation(items[labels[items] == one])
+    for label, share in zip(classes, falling, strict=True):
+        members = np.random.default_rng((seed, 2, int(label))).permutation(items[labels[items] == label])
         parts.append(members[: max(1, round(share * len(members)))])
     return np.sort(np.concatenate(parts))
 
 
 def relabelled(labels: np.ndarray, items: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Labels, int64 [n], in which that share of `items` has one drawn from all of their classes, its own included."""
+    """Return labels, int64 [n], in which that share of `items` has a label drawn from all their classes; a drawn label
+    may be the true one."""
     random = np.random.default_rng((seed, 3))
-    order, drawn = random.permutation(items), random.choice(np.unique(labels[items]), len(items))
-    wrong, relabelled = slice(round(share * len(items))), labels.copy()
-    relabelled[order[wrong]] = drawn[wrong]
-    return relabelled
+    order = random.permutation(items)
+    drawn = random.choice(np.unique(labels[items]), len(items))
+    count = round(share * len(items))
+    noisy = labels.copy()
+    noisy[order[:count]] = drawn[:count]
+    return noisy
 
 
 def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> tuple[dict[int, Path], list[str]]:
@@ -104,7 +110,10 @@ def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> 
     if not listing.keys:
         raise ValueError(f"There is no image in {root}; name a folder of foreign images in data.noise_folder.")
     random = np.random.default_rng((seed, 4))
-    order, places = random.permutation(items), random.permutation(len(listing.keys))
-    chosen = order[: round(share * len(items))]
-    files = {int(item): root / listing.keys[places[at % len(places)]] for at, item in enumerate(chosen)}
-    return files, listing.problems
+    order = random.permutation(items)
+    files = random.permutation(len(listing.keys))
+    chosen = {}
+    for number, item in enumerate(order[: round(share * len(items))]):
+        key = listing.keys[files[number % len(files)]]
+        chosen[int(item)] = root / key
+    return chosen, listing.problems

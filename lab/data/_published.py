@@ -1,4 +1,4 @@
-"""What the published benchmarks have in common: an official layout below a folder, and known counts."""
+"""Base classes of the published benchmarks: an official layout below a folder, and published counts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Published(ImageSet):
         return ValueError(f"{self.name} is not complete: {what}. {self.get}")
 
     def _table(self) -> Table:
-        """What the official lists say."""
+        """Read the official lists."""
         return Table.of(self.columns, self._images())
 
     def _images(self) -> Iterator[tuple[str, ...]]:
@@ -80,31 +80,35 @@ class Published(ImageSet):
 
     @classmethod
     def archives(cls) -> tuple[Archive, ...]:
-        """What `lab.data.download` may fetch; none for sets that must be asked for or have no stable address."""
+        """Return the files that `lab.data.download` may fetch; none for sets that must be requested from their authors
+        or have no stable address."""
         return ()
 
     def checksums(self) -> dict[str, str]:
-        """Published MD5 of files below `root`, as far as they are known."""
+        """Return the published MD5 of files below `root`, as far as they are known."""
         return {}
 
     def parts(self) -> dict[str, np.ndarray]:
-        """The parts that have published numbers, as positions: train with validation, test, query, gallery.
+        """Return the parts that have published numbers, as positions: train with validation, test, query, gallery.
 
         A few-shot training split has none.
         """
-        whole = getattr(self.knobs, "shots", None) is None
-        train = [self.splits[name].items for name in ("train", "validation") if whole and name in self.splits]
-        parts = {"train": np.concatenate(train)} if train else {}
+        parts = {}
+        is_whole = getattr(self.knobs, "shots", None) is None
+        train = [self.splits[name].items for name in ("train", "validation") if name in self.splits]
+        if is_whole and train:
+            parts["train"] = np.concatenate(train)
         if "test" in self.splits:
             test = self.splits["test"]
             parts["test"] = test.items
             if test.gallery is not None:
-                parts |= {"query": test.query, "gallery": test.gallery}
+                parts["query"] = test.query
+                parts["gallery"] = test.gallery
         return parts
 
 
 class PublishedSet(Published, SplitKnobs):
-    """A published benchmark that trains, too."""
+    """A published benchmark that has a training split."""
 
     validation: float = knob(
         "Fraction of the training classes that are kept for validation; 0: train on the whole published half.",
@@ -140,15 +144,21 @@ class ClosedSet(PublishedSet):
     def _records(self, table: Table) -> ImageRecords:
         whole = assemble(table, seed=0, validation=0.0)
         knobs = self.knobs
-        train, validation = by_image(whole.labels, whole.splits["train"].query, knobs.split_seed, knobs.validation)
-        test, published = whole.splits["test"].query, whole.splits["train"].query
-        splits = {"train": Split(train), "test": Split(test, published if knobs.gallery == "train" else None)}
-        return replace(whole, splits=splits | ({"validation": Split(validation)} if len(validation) else {}))
+        published = whole.splits["train"].query
+        train, validation = by_image(whole.labels, published, knobs.split_seed, knobs.validation)
+        gallery = published if knobs.gallery == "train" else None
+        splits = {"train": Split(train), "test": Split(whole.splits["test"].query, gallery)}
+        if len(validation):
+            splits["validation"] = Split(validation)
+        return replace(whole, splits=splits)
 
     def parts(self) -> dict[str, np.ndarray]:
-        """As they are counted: the gallery is no part of its own."""
-        counted = {part: items for part, items in super().parts().items() if part == "train"}
-        return counted | {"test": self.splits["test"].query}
+        """Return the parts that have published numbers; the gallery is none of them."""
+        parts = super().parts()
+        counted = {"test": self.splits["test"].query}
+        if "train" in parts:
+            counted["train"] = parts["train"]
+        return counted
 
 
 class InMemory(ClosedSet):

@@ -37,14 +37,17 @@ class RevisitedSet(Published):
     )
 
     def _table(self) -> Table:
-        judged = read_json(self.root / self.ground_truth, "a converted ground truth", _checked)
-        self._boxes = [one["bbx"] for one in judged["gnd"]]
-        names = judged["qimlist"] + judged["imlist"]
+        truth = read_json(self.root / self.ground_truth, "a converted ground truth", _checked)
+        queries = truth["qimlist"]
+        gallery = truth["imlist"]
+        self._boxes = [judgement["bbx"] for judgement in truth["gnd"]]
+        # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
+        keys = [f"query/{name}.jpg" for name in queries]
+        keys += [f"jpg/{name}.jpg" for name in gallery]
         table = Table(
-            # A photograph may be query and gallery image: the query, cut to its box, has a key of its own.
-            key=[f"query/{name}.jpg" for name in judged["qimlist"]] + [f"jpg/{name}.jpg" for name in judged["imlist"]],
-            label=[name.rpartition("_")[0] or name for name in names],
-            role=["query"] * len(judged["qimlist"]) + ["gallery"] * len(judged["imlist"]),
+            key=keys,
+            label=[name.rpartition("_")[0] or name for name in queries + gallery],
+            role=["query"] * len(queries) + ["gallery"] * len(gallery),
         )
         if self.knobs.distractors:
             listed = rows(Path(self.knobs.distractors).expanduser() / "revisitop1m.txt", 1)
@@ -52,45 +55,54 @@ class RevisitedSet(Published):
             table.label += ["distractor"] * len(listed)
             table.role += ["gallery"] * len(listed)
         table.split = ["test"] * len(table)
-        self._relevance = relevance(judged["gnd"])
+        self._relevance = relevance(truth["gnd"])
         return table
 
     def _records(self, table: Table) -> ImageRecords:
         return replace(assemble(table, seed=0, validation=0.0), relevance={"test": self._relevance})
 
     def path(self, i: int) -> Path:
-        """The file of the i-th image."""
+        """Return the file of the i-th image."""
         kind, _, name = self.keys[i].partition("/")
         if kind == "distractors":
             return Path(self.knobs.distractors).expanduser() / "jpg" / name
         return self.root / "jpg" / name
 
     def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB; a query cut to its box, if it has one, unless told otherwise."""
+        """Return the i-th image, RGB; a query is cropped to its box, if it has one and `crop_queries` is set."""
         if not self.knobs.crop_queries or i >= len(self._boxes) or not self._boxes[i]:
             return super().load(i)
         return open_rgb(self.path(i)).crop(self._boxes[i])
 
 
 def relevance(judged: list[dict[str, list]]) -> Relevance:
-    """Judgements of every query, in the order easy, hard, junk."""
-    items = [np.array(one[grade], dtype=np.int64) for one in judged for grade in _GRADES]
-    grades = [np.full(len(one[grade]), value, dtype=np.int8) for one in judged for grade, value in _GRADES.items()]
-    counts = [sum(len(one[grade]) for grade in _GRADES) for one in judged]
-    return Relevance(np.cumsum([0, *counts]), np.concatenate(items), np.concatenate(grades))
+    """Return the judgements of every query, in the order easy, hard, junk."""
+    items = []
+    grades = []
+    counts = [0]
+    for judgement in judged:
+        for grade, value in _GRADES.items():
+            items.append(np.array(judgement[grade], dtype=np.int64))
+            grades.append(np.full(len(judgement[grade]), value, dtype=np.int8))
+        counts.append(sum(len(judgement[grade]) for grade in _GRADES))
+    return Relevance(np.cumsum(counts), np.concatenate(items), np.concatenate(grades))
 
 
-def _checked(judged: Any) -> dict[str, Any]:
-    """A converted ground truth, which may not hang together: that raises what `read_json` turns into a sentence."""
-    queries, gallery, rows_ = judged["qimlist"], judged["imlist"], judged["gnd"]
-    if len(rows_) != len(queries) or not queries or not gallery:
-        raise TypeError(f"{len(rows_)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
-    for name, one in zip(queries, rows_, strict=True):
-        if one["bbx"]:
-            left, top, right, bottom = one["bbx"]
+def _checked(truth: Any) -> dict[str, Any]:
+    """Return a converted ground truth if it is consistent; else raise what `read_json` turns into a sentence."""
+    queries = truth["qimlist"]
+    gallery = truth["imlist"]
+    judged = truth["gnd"]
+    if len(judged) != len(queries) or not queries or not gallery:
+        raise TypeError(f"{len(judged)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
+    for name, judgement in zip(queries, judged, strict=True):
+        if judgement["bbx"]:
+            left, top, right, bottom = judgement["bbx"]
             if not (left < right and top < bottom):
                 raise TypeError(f"the box of {name} is empty")
-        seen = [item for grade in _GRADES for item in one[grade]]
-        if len(set(seen)) < len(seen) or not all(0 <= item < len(gallery) for item in seen):
+        items = []
+        for grade in _GRADES:
+            items += judgement[grade]
+        if len(set(items)) < len(items) or not all(0 <= item < len(gallery) for item in items):
             raise IndexError(f"the judgements of {name} repeat an item or leave the gallery")
-    return judged
+    return truth

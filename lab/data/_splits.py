@@ -22,14 +22,15 @@ class Split:
 
     @classmethod
     def with_roles(cls, name: str, items: np.ndarray, role: np.ndarray) -> Split:
-        """The split of images int64 [n] whose roles [n] are query and gallery, or all empty.
+        """Return the split of images int64 [n] whose roles [n] are query and gallery, or all empty.
 
         Raises:
             ValueError: only some of them have a role, or all have the same.
         """
         if (role == "").all():
             return cls(items)
-        query, gallery = items[role == "query"], items[role == "gallery"]
+        query = items[role == "query"]
+        gallery = items[role == "gallery"]
         neither = len(items) - len(query) - len(gallery)
         if neither or not len(query) or not len(gallery):
             raise ValueError(
@@ -41,19 +42,24 @@ class Split:
     @property
     def items(self) -> np.ndarray:
         """Every image of the split once, ascending: int64 [n]."""
-        return np.unique(self.query if self.gallery is None else np.concatenate([self.query, self.gallery]))
+        if self.gallery is None:
+            return np.unique(self.query)
+        return np.unique(np.concatenate([self.query, self.gallery]))
 
     def by_class(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The classes of its images, int64 [c] ascending, and how many each has; `labels` [n] are the data set's."""
-        mine = labels[self.items]
-        return np.unique(mine[labelled(mine)], return_counts=True)
+        """Return the classes of its images, int64 [c] ascending, and how many images each has.
+
+        labels: int64 [n] of the data set.
+        """
+        own = labels[self.items]
+        return np.unique(own[labelled(own)], return_counts=True)
 
     def __len__(self) -> int:
         return len(self.items)
 
 
 def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation: float = 0.5) -> dict[str, Split]:
-    """Share the classes out by seed. An image without a class is in no split.
+    """Split the classes by seed. An image without a class is in no split.
 
     Args:
         labels: int64 [n].
@@ -72,7 +78,7 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
 
 
 def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float) -> dict[str, Split]:
-    """Share the classes of a published training split: `train` and, if the fraction asks for one, `validation`.
+    """Split the classes of a published training split: `train` and, if the fraction asks for one, `validation`.
 
     Args:
         labels: int64 [n] of the whole set.
@@ -84,23 +90,24 @@ def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float
 
 
 def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Share the images of each class out: those that stay, and those that are held out, int64 ascending.
+    """Split the images of each class: those that stay, and those that are held out, int64 ascending.
 
     Args:
-        labels: int64 [n] of the whole set. items: int64 [m], the images to share. share: of each class, held out.
+        labels: int64 [n] of the whole set. items: int64 [m], the images to split. share: of each class, held out.
     """
-    kept, held = [], []
+    kept = []
+    held_out = []
     items = items[labelled(labels[items])]
     for label in np.unique(labels[items]):
-        mine = np.random.default_rng((seed, label)).permutation(items[labels[items] == label])
-        out = round(share * len(mine))
-        held.append(mine[:out])
-        kept.append(mine[out:])
-    return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held))
+        members = np.random.default_rng((seed, label)).permutation(items[labels[items] == label])
+        count = round(share * len(members))
+        held_out.append(members[:count])
+        kept.append(members[count:])
+    return np.sort(np.concatenate(kept)), np.sort(np.concatenate(held_out))
 
 
 def fold_of(classes: np.ndarray, folds: int, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Share classes out into parts of equal size, give or take one, and hold one part back.
+    """Split classes into parts of equal size, give or take one, and hold one part back.
 
     Args:
         classes: int64 [c], at least `folds` different ones.
@@ -114,15 +121,15 @@ def fold_of(classes: np.ndarray, folds: int, fold: int, seed: int) -> tuple[np.n
 
 
 def few(labels: np.ndarray, items: np.ndarray, shots: int, seed: int) -> np.ndarray:
-    """At most `shots` images of each class, drawn by seed, ascending; more shots keep the images of fewer.
+    """Return at most `shots` images of each class, drawn by seed, ascending; more shots keep the images of fewer.
 
     Args:
         labels: int64 [n] of the whole set.
         items: int64 [t], the images to draw from.
     """
     items = items[labelled(labels[items])]
-    kept = [
-        np.random.default_rng((seed, label)).permutation(items[labels[items] == label])[:shots]
-        for label in np.unique(labels[items])
-    ]
+    kept = []
+    for label in np.unique(labels[items]):
+        members = np.random.default_rng((seed, label)).permutation(items[labels[items] == label])
+        kept.append(members[:shots])
     return np.sort(np.concatenate(kept))

@@ -1,4 +1,4 @@
-"""From what a reader found on disk (a row an image) to checked records with splits."""
+"""Turn the table that a reader made (a row an image) into checked records with splits."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ class Table:
 
     @classmethod
     def of(cls, names: str, images: Iterable[Sequence[str]]) -> Table:
-        """From one row an image; names: of its columns, such as "key label split"."""
-        columns: list[Any] = list(map(list, zip(*images, strict=True))) or [[] for _ in names.split()]
-        return cls(**dict(zip(names.split(), columns, strict=True)))
+        """Make a table of one row an image; names: of its columns, such as "key label split"."""
+        rows = list(images)
+        table = cls()
+        for number, name in enumerate(names.split()):
+            setattr(table, name, [row[number] for row in rows])
+        return table
 
     def __len__(self) -> int:
         return len(self.key)
@@ -50,9 +53,11 @@ class Table:
     def keep(self, kept: Sequence[bool]) -> None:
         """Leave out the images for which `kept` [n] is False."""
         for name in ("key", "label", "split", "role", "super_class"):
-            if (values := getattr(self, name)) is not None:
+            values = getattr(self, name)
+            if values is not None:
                 setattr(self, name, list(compress(values, kept)))
-        self.attributes = {name: list(compress(values, kept)) for name, values in self.attributes.items()}
+        for name, values in self.attributes.items():
+            self.attributes[name] = list(compress(values, kept))
 
 
 def leave_out_unreadable(table: Table, root: Path) -> None:
@@ -62,20 +67,22 @@ def leave_out_unreadable(table: Table, root: Path) -> None:
         ValueError: not one file is an image.
     """
     reasons = problems_of([root / key for key in table.key], size_of)
-    bad = [one for one in reasons if one]
+    bad = [reason for reason in reasons if reason]
     if len(bad) == len(table):
         raise ValueError(
             f"None of the {len(table)} images below {root} can be read; the first: {' '.join(bad[0].split())}"
         )
     before = list(dict.fromkeys(filter(None, table.label)))
-    table.keep([one is None for one in reasons])
-    left = set(table.label)
+    table.keep([reason is None for reason in reasons])
     table.problems += bad
-    table.problems += [f"Class {name!r} has no readable image and is left out." for name in before if name not in left]
+    left = set(table.label)
+    for name in before:
+        if name not in left:
+            table.problems.append(f"Class {name!r} has no readable image and is left out.")
 
 
 def personal(images: ImageSet, table: Table) -> ImageRecords:
-    """Return the records of somebody's own images, which nobody has published a split of."""
+    """Return the records of a user's own images, which have no published split."""
     pairs = set(zip(table.label, table.split or [], strict=False))
     names = set(filter(None, table.label))
     images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in names)
@@ -92,7 +99,10 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
         ValueError: a split has queries without a gallery, or the other way round.
     """
     class_names, labels = numbered(table.label)
-    super_names, super_labels = numbered(table.super_class) if table.super_class is not None else ([], None)
+    super_names: list[str] = []
+    super_labels = None
+    if table.super_class is not None:
+        super_names, super_labels = numbered(table.super_class)
     if table.split is None:
         splits = _splits.class_disjoint(labels, seed, test, validation)
     else:
@@ -104,22 +114,22 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
 
 
 def numbered(names: list[str]) -> tuple[list[str], np.ndarray]:
-    """The different names in order of appearance, and the number of each entry: int64 [n], `no_class` where empty."""
+    """Return the different names in order of appearance, and each entry's number: int64 [n], `no_class` where empty."""
     different = [name for name in dict.fromkeys(names) if name]
     number_of = {name: number for number, name in enumerate(different)}
-    found = np.array([number_of.get(name, -1) for name in names], dtype=np.int64)
-    return different, np.where(found < 0, no_class(np.arange(len(names))), found)
+    numbers = np.array([number_of.get(name, -1) for name in names], dtype=np.int64)
+    return different, np.where(numbers < 0, no_class(np.arange(len(names))), numbers)
 
 
 def _published(table: Table, labels: np.ndarray, seed: int, validation: float) -> dict[str, Split]:
-    split, role = np.array(table.split), np.array(table.role or [""] * len(table))
+    split = np.array(table.split)
+    role = np.array(table.role or [""] * len(table))
     splits = {}
     for name in ("train", "validation", "test"):
-        mine = np.flatnonzero(split == name)
-        if len(mine):
-            splits[name] = Split.with_roles(name, mine, role[mine])
+        items = np.flatnonzero(split == name)
+        if len(items):
+            splits[name] = Split.with_roles(name, items, role[items])
     if "train" in splits and "validation" not in splits and splits["train"].gallery is None:
-        splits = _splits.hold_out(labels, splits["train"].query, seed, validation) | {
-            name: part for name, part in splits.items() if name != "train"
-        }
+        train = splits.pop("train")
+        return _splits.hold_out(labels, train.query, seed, validation) | splits
     return splits

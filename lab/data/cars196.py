@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,41 +32,47 @@ class Cars196(PublishedSet):
     columns = "key label split super_class"
 
     def _images(self) -> Iterator[tuple[str, ...]]:
-        if (self.root / "cars_annos.mat").exists():
-            path = self.root / "cars_annos.mat"
-            images = [(str(one["relative_im_path"]), int(one["class"])) for one in _mat(path, "annotations")]
-            names = list(_mat(path, "class_names"))
+        annotations = self.root / "cars_annos.mat"
+        if annotations.exists():
+            images = [(str(row["relative_im_path"]), int(row["class"])) for row in _mat(annotations, "annotations")]
+            names = list(_mat(annotations, "class_names"))
         else:
             names, images = self._devkit()
         for key, number in images:
             if not 1 <= number <= len(names):
                 raise ValueError(f"The annotations give {key} the class {number}, but there are {len(names)} classes.")
             name = names[number - 1]
-            yield key, name, "train" if number <= 98 else "test", make(name)
+            split = "train" if number <= 98 else "test"
+            yield key, name, split, make(name)
 
     def _devkit(self) -> tuple[list[str], list[tuple[str, int]]]:
-        kit = self.root / "devkit" if (self.root / "devkit").is_dir() else self.root
-        files = {name: kit / f"{name}.mat" for name in ("cars_meta", "cars_train_annos", "cars_test_annos_withlabels")}
+        kit = self.root / "devkit"
+        if not kit.is_dir():
+            kit = self.root
+        meta = kit / "cars_meta.mat"
+        train = kit / "cars_train_annos.mat"
         # Mirrors put the labelled test annotations, which came later, beside the devkit.
-        labelled = "cars_test_annos_withlabels"
-        if not files[labelled].exists():
-            files[labelled] = self.root / f"{labelled}.mat"
-        missing = [path.name for path in files.values() if not path.exists()]
+        test = kit / "cars_test_annos_withlabels.mat"
+        if not test.exists():
+            test = self.root / test.name
+        missing = [path.name for path in (meta, train, test) if not path.exists()]
         if missing:
             raise self._incomplete(f"{self.root} has no cars_annos.mat, and its devkit lacks {', '.join(missing)}")
-        names = _mat(files["cars_meta"], "class_names")
         images = []
-        for folder, path in (("cars_train", files["cars_train_annos"]), ("cars_test", files[labelled])):
-            images += [(f"{folder}/{one['fname']}", int(one["class"])) for one in _mat(path, "annotations")]
-        return list(names), images
+        for folder, path in (("cars_train", train), ("cars_test", test)):
+            images += [(f"{folder}/{row['fname']}", int(row["class"])) for row in _mat(path, "annotations")]
+        return list(_mat(meta, "class_names")), images
 
 
 def make(name: str) -> str:
-    """`Audi` of `Audi S4 Sedan 2012`."""
-    return next((two for two in _TWO_WORDS if name.startswith(two)), name.split(maxsplit=1)[0])
+    """Return the make of a car: `Audi` of `Audi S4 Sedan 2012`."""
+    for two_words in _TWO_WORDS:
+        if name.startswith(two_words):
+            return two_words
+    return name.split(maxsplit=1)[0]
 
 
 def _mat(path: Path, name: str) -> list:
-    """One variable of a MATLAB file, structures as dicts."""
-    value = read_mat(path, lambda stored: stored[name], simplify=True)
+    """Read one variable of a MATLAB file, structures as dicts."""
+    value = read_mat(path, operator.itemgetter(name), simplify=True)
     return [value] if isinstance(value, dict | str) else list(value)

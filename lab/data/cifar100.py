@@ -23,7 +23,8 @@ class Cifar100(InMemory):
     counts = {"train": ((100, 50_000),), "test": ((100, 10_000),)}
 
     def _table(self) -> Table:
-        table, pixels = Table(split=[], super_class=[]), []
+        table = Table(split=[], super_class=[])
+        pixels = []
         meta = self._file("meta")
         for split in ("train", "test"):
             stored = self._file(split)
@@ -37,23 +38,26 @@ class Cifar100(InMemory):
 
     @classmethod
     def archives(cls) -> tuple[Archive, ...]:
-        """As torchvision knows it."""
+        """Return the archive and its MD5 as torchvision lists them."""
         from torchvision.datasets import CIFAR100
 
         return (Archive(CIFAR100.url, CIFAR100.filename, CIFAR100.tgz_md5, unpack=True),)
 
     def checksums(self) -> dict[str, str]:
-        """Of the three files inside the archive."""
+        """Return the MD5 of the three files inside the archive."""
         from torchvision.datasets import CIFAR100
 
-        listed = [*CIFAR100.train_list, *CIFAR100.test_list]
-        return dict(listed) | {CIFAR100.meta["filename"]: CIFAR100.meta["md5"]}
+        checksums = dict([*CIFAR100.train_list, *CIFAR100.test_list])
+        checksums[CIFAR100.meta["filename"]] = CIFAR100.meta["md5"]
+        return checksums
 
     def _file(self, name: str) -> dict:
-        """The content of a pickle, which may run any program: only the published file is opened."""
-        if (digest := md5_of(self.root / name)) != self.checksums()[name]:
+        """Unpickle a file. A pickle may run any program, so only the published file is opened."""
+        digest = md5_of(self.root / name)
+        expected = self.checksums()[name]
+        if digest != expected:
             raise ValueError(
                 f"{self.root / name} is not the published file, so it is not opened: its MD5 is {digest}, not "
-                f"{self.checksums()[name]}. {self.get}"
+                f"{expected}. {self.get}"
             )
         return pickle.loads((self.root / name).read_bytes(), encoding="latin1")

@@ -42,10 +42,10 @@ class ClassFolders(SplitKnobs, ImageSet):
             raise ValueError(f"There is no folder {self.root}; give the folder that holds one folder a class.")
         listing = list_images(self.root)
         try:
-            found = folder_classes(listing)
+            classes = folder_classes(listing)
         except ValueError as error:
             raise ValueError(f"{self.root}: {error}") from None
-        table = _table(listing, found)
+        table = _table(listing, classes)
         if not len(table):
             raise ValueError(
                 f"{self.root} holds no images in class folders. Expected files such as CLASS/image.jpg or "
@@ -58,12 +58,12 @@ class ClassFolders(SplitKnobs, ImageSet):
         return classes_sentence(self.class_names, self.labels)
 
 
-def _table(listing: Listing, found: Classes) -> Table:
-    table = Table(key=listing.keys, label=found.names, split=found.splits, problems=[*listing.problems])
-    in_class = [bool(name) for name in found.names]
-    loose = [key for key, kept in zip(listing.keys, in_class, strict=True) if not kept]
+def _table(listing: Listing, classes: Classes) -> Table:
+    table = Table(key=listing.keys, label=classes.names, split=classes.splits, problems=[*listing.problems])
+    in_class = [bool(name) for name in classes.names]
+    loose = [key for key, name in zip(listing.keys, classes.names, strict=True) if not name]
     if loose:
         table.problems += sentences({LOOSE: loose})
     table.keep(in_class)
-    table.problems += [f"Class {folder!r} has no readable image and is left out." for folder in found.empty]
+    table.problems += [f"Class {folder!r} has no readable image and is left out." for folder in classes.empty]
     return table

@@ -45,11 +45,15 @@ class Cub200(PublishedSet):
         path = self.root / "hierarchy.csv"
         if not path.exists():
             return {}
-        read = tables.read_text(path).columns
-        named = zip(*(read.get(name, []) for name in ("class_id", "family", "order")), strict=False)
-        table = {number: {"family": family, "order": order} for number, family, order in named if family and order}
-        if lacking := [number for number, _ in rows(self.root / "classes.txt", 2) if number not in table]:
+        columns = tables.read_text(path).columns
+        rows_of_table = zip(*(columns.get(name, []) for name in ("class_id", "family", "order")), strict=False)
+        levels = {}
+        for number, family, order in rows_of_table:
+            if family and order:
+                levels[number] = {"family": family, "order": order}
+        lacking = [number for number, _ in rows(self.root / "classes.txt", 2) if number not in levels]
+        if lacking:
             raise ValueError(
                 f"{path} has no class_id, family and order for class {lacking[0]} and {len(lacking) - 1} others."
             )
-        return table
+        return levels

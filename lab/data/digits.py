@@ -16,7 +16,7 @@ from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._splits import Split, by_image
 
 ENLARGED = 4
-"""Each of the 8 x 8 pixels becomes so many by so many."""
+"""Factor by which each side of the 8 x 8 pixels is enlarged."""
 
 
 class Digits(SplitKnobs, ImageSet):
@@ -41,13 +41,14 @@ class Digits(SplitKnobs, ImageSet):
     licence = "UCI Machine Learning Repository, Optical Recognition of Handwritten Digits, CC BY 4.0"
 
     def _read(self) -> ImageRecords:
-        labels, seed = _drawn()[1], self.knobs.split_seed
+        _, labels = _drawn()
+        seed = self.knobs.split_seed
         rest, test = by_image(labels, np.arange(len(labels)), seed, self.knobs.test)
         train, validation = by_image(labels, rest, seed, self.knobs.validation)
-        searched = train if self.knobs.gallery == "train" else None
-        splits = {"train": Split(train), "test": Split(test, searched)}
+        gallery = train if self.knobs.gallery == "train" else None
+        splits = {"train": Split(train), "test": Split(test, gallery)}
         if len(validation):
-            splits["validation"] = Split(validation, searched)
+            splits["validation"] = Split(validation, gallery)
         return ImageRecords(
             keys=[f"{label}/{number:04d}" for number, label in enumerate(labels)],
             labels=labels,
@@ -63,7 +64,7 @@ class Digits(SplitKnobs, ImageSet):
 
 @lru_cache(maxsize=1)
 def _drawn() -> tuple[np.ndarray, np.ndarray]:
-    """Pixels and labels, int64 [n]; scikit-learn has ink from 0 to 16."""
+    """Return pixels and labels, int64 [n]; scikit-learn has ink from 0 to 16."""
     from sklearn.datasets import load_digits  # takes a second
 
     stored = load_digits()

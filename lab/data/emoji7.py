@@ -33,19 +33,21 @@ class Emoji7(BundledSplitKnobs, ImageSet):
 
     def _read(self) -> ImageRecords:
         stored = _stored()
-        classes, vendors = stored["classes"], stored["vendors"][stored["vendor"]]
-        names, code_points, groups, subgroups = stored["names"], stored["cp"], stored["grp"], stored["sub"]
+        classes = stored["classes"]
+        vendors = stored["vendors"][stored["vendor"]]
+        code_points = stored["cp"]
+        groups = stored["grp"]
         super_names, super_of_class = np.unique(groups, return_inverse=True)
         return ImageRecords(
             keys=[f"{code}/{vendor}" for code, vendor in zip(code_points[classes], vendors, strict=True)],
             labels=classes,
-            class_names=names.tolist(),
+            class_names=stored["names"].tolist(),
             super_labels=super_of_class[classes],
             super_names=super_names.tolist(),
             attributes={
                 "vendor": vendors,
                 "group": groups[classes],
-                "subgroup": subgroups[classes],
+                "subgroup": stored["sub"][classes],
                 "code_points": code_points[classes],
             },
             splits=_splits.class_disjoint(classes, self.knobs.split_seed, self.knobs.test, self.knobs.validation),
@@ -53,11 +55,11 @@ class Emoji7(BundledSplitKnobs, ImageSet):
 
     @property
     def pixels(self) -> np.ndarray:
-        """uint8 [6105 64 64 3], shared by all instances; read-only. Decoded once, and then kept among the caches."""
+        """uint8 [6105 64 64 3], shared by all instances; read-only. Decoded once, and then kept in the cache folder."""
         return _decoded()
 
     def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB, 64 x 64."""
+        """Return the i-th image, RGB, 64 x 64."""
         return open_rgb(_webp(_stored(), i), self.keys[i])
 
 
@@ -73,7 +75,7 @@ def _webp(stored: dict[str, np.ndarray], i: int) -> bytes:
 
 @lru_cache(maxsize=1)
 def _decoded() -> np.ndarray:
-    """All pixels: decoded, or as an earlier process has left them among the user's caches, 75 MB with a checksum."""
+    """Return all pixels: decoded, or read from the user's cache folder, 75 MB with a checksum."""
     stored = _stored()
     place = cache_folder() / f"emoji7-{zlib.crc32(stored['webp'].data):08x}.safetensors"
     try:

@@ -26,7 +26,7 @@ class Food101(ClosedSet):
 
     @classmethod
     def archives(cls) -> tuple[Archive, ...]:
-        """As torchvision knows it."""
-        from torchvision.datasets import Food101 as Known
+        """Return the archive and its MD5 as torchvision lists them."""
+        from torchvision.datasets import Food101 as Listed
 
-        return (Archive(Known._URL, "food-101.tar.gz", Known._MD5, unpack=True),)
+        return (Archive(Listed._URL, "food-101.tar.gz", Listed._MD5, unpack=True),)

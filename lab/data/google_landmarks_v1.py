@@ -9,7 +9,7 @@ from lab.data._published import PublishedSet
 from lab.data._table import Table
 
 _NAMED = 20
-"""Missing images that are named one by one; more are counted."""
+"""Missing images that are listed one by one; if there are more, they are counted."""
 
 
 class GoogleLandmarksV1(PublishedSet):
@@ -25,22 +25,27 @@ class GoogleLandmarksV1(PublishedSet):
         "fetch the images that it lists, and put them at train/ID.jpg beside it, in the folder you name."
     )
     counts = {"train": ((12_894, 1_060_709), (14_951, 1_225_029))}
-    """What 000 still found, and what was published."""
+    """Counts of the images that the authors of RS@k could still fetch, and of those that were published."""
 
     def _table(self) -> Table:
         listed = tables.read_text(self.root / "train.csv").columns
-        if missing := {"id", "landmark_id"} - listed.keys():
+        missing = {"id", "landmark_id"} - listed.keys()
+        if missing:
             raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
-        images = list(zip(listed["id"], listed["landmark_id"], strict=True))
-        there = {entry.name for entry in os.scandir(self.root / "train")}
-        found = [(name, label) for name, label in images if f"{name}.jpg" in there and label.isdigit()]
-        table = Table.of("key label split", ((f"train/{name}.jpg", label, "train") for name, label in found))
+        table = Table(split=[])
+        absent = []
+        existing = {entry.name for entry in os.scandir(self.root / "train")}
+        for name, label in zip(listed["id"], listed["landmark_id"], strict=True):
+            if f"{name}.jpg" in existing and label.isdigit():
+                table.key.append(f"train/{name}.jpg")
+                table.label.append(label)
+                table.split.append("train")
+            else:
+                absent.append(self.root / f"train/{name}.jpg")
         if not len(table):
             raise self._incomplete(f"{self.root / 'train'} holds no listed image")
-        known = set(table.key)
-        absent = [self.root / f"train/{name}.jpg" for name, _ in images if f"train/{name}.jpg" not in known]
         if len(absent) > _NAMED:
-            count = f"{len(absent):,} of {len(images):,} listed images are"
+            count = f"{len(absent):,} of {len(listed['id']):,} listed images are"
             table.problems.append(f"{count} missing and left out, for instance {absent[0]}.")
         else:
             table.problems += [f"{path} is missing." for path in absent]

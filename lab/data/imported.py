@@ -1,4 +1,4 @@
-"""The images of an imported run, or things without a picture: shared out by class, so that a head can be trained."""
+"""The images of an imported run, or items without a picture: split by class, so that a head can be trained on them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class InShop(PublishedSet):
             yield key, item, "/".join(path.split("/")[1:3]), *_PARTS[part]
 
     def _find(self, *places: str) -> Path:
-        path = next((self.root / place for place in places if (self.root / place).exists()), None)
-        if path is None:
-            raise self._incomplete(f"{self.root} lacks {places[0]}")
-        return path
+        for place in places:
+            if (self.root / place).exists():
+                return self.root / place
+        raise self._incomplete(f"{self.root} lacks {places[0]}")

@@ -7,6 +7,7 @@ and typefaces that change everything else. Nothing is stored; FreeType draws the
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +20,23 @@ from lab.data import _splits
 from lab.data._base import BundledSplitKnobs, ImageRecords, ImageSet
 
 FACES = (
-    "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Oblique", "DejaVuSerif", "DejaVuSerif-Bold",
-    "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",
-)  # fmt: skip
+    "DejaVuSans",
+    "DejaVuSans-Bold",
+    "DejaVuSansMono",
+    "DejaVuSansMono-Oblique",
+    "DejaVuSerif",
+    "DejaVuSerif-Bold",
+    "STIXGeneral",
+    "STIXGeneralBol",
+    "STIXGeneralItalic",
+    "STIXGeneralBolIta",
+)
 SCRIPTS = ("Latin", "Greek", "Cyrillic")
 SIDE = 64
-BODY, MIDDLE, BASELINE = 40, 32, 46
-"""Size of the type and where a letter stands, in pixels of the 64: accents of capitals and tails have room."""
+BODY = 40
+MIDDLE = 32
+BASELINE = 46
+"""Size of the type and the position of a letter, in pixels of the 64: accents of capitals and tails have room."""
 
 
 class Letters(BundledSplitKnobs, ImageSet):
@@ -50,7 +61,7 @@ class Letters(BundledSplitKnobs, ImageSet):
         scripts = np.array([_script(letter) for letter in letters])
         super_names, super_of_class = np.unique(scripts, return_inverse=True)
         return ImageRecords(
-            keys=[f"{code}/{face}" for code in codes for face in FACES],
+            keys=[f"{code}/{face}" for code, face in itertools.product(codes, FACES)],
             labels=labels,
             class_names=[f"{letter} {unicodedata.name(letter).lower()}" for letter in letters],
             super_labels=super_of_class[labels],
@@ -71,23 +82,21 @@ class Letters(BundledSplitKnobs, ImageSet):
         return _drawn()
 
     def load(self, i: int) -> Image.Image:
-        """The i-th image, RGB, 64 x 64."""
+        """Return the i-th image, RGB, 64 x 64."""
         letters = _letters()
         return _picture(letters[i // len(FACES)], _font(FACES[i % len(FACES)])).convert("RGB")
 
 
 @lru_cache(maxsize=1)
 def _letters() -> tuple[str, ...]:
-    """Those that every typeface has, by code point, each outline once."""
-    files = [_file(face) for face in FACES]
+    """Return the letters that every typeface has, by code point, each outline once."""
     from fontTools.ttLib import TTFont  # comes with matplotlib
 
-    known = [set(TTFont(file, lazy=True).getBestCmap()) for file in files]
-    shared = [chr(code) for code in sorted(set.intersection(*known))]
-    letters = [one for one in shared if unicodedata.category(one) in ("Lu", "Ll") and _script(one) in SCRIPTS]
+    in_every_face = set.intersection(*(set(TTFont(_file(face), lazy=True).getBestCmap()) for face in FACES))
     first: dict[bytes, str] = {}
-    for letter in letters:
-        first.setdefault(_picture(letter, _font(FACES[0])).tobytes(), letter)
+    for letter in map(chr, sorted(in_every_face)):
+        if unicodedata.category(letter) in ("Lu", "Ll") and _script(letter) in SCRIPTS:
+            first.setdefault(_picture(letter, _font(FACES[0])).tobytes(), letter)
     return tuple(first.values())
 
 
@@ -98,7 +107,8 @@ def _script(letter: str) -> str:
 @lru_cache(maxsize=1)
 def _drawn() -> np.ndarray:
     fonts = [_font(face) for face in FACES]
-    grey = np.stack([np.asarray(_picture(letter, font)) for letter in _letters() for font in fonts])
+    pictures = [np.asarray(_picture(letter, font)) for letter, font in itertools.product(_letters(), fonts)]
+    grey = np.stack(pictures)
     pixels = np.repeat(grey[..., None], 3, axis=-1)
     pixels.flags.writeable = False
     return pixels
@@ -116,7 +126,7 @@ def _font(face: str) -> ImageFont.FreeTypeFont:
 
 
 def _file(face: str) -> Path:
-    """Found without importing matplotlib, which takes a second."""
+    """Return the file of a typeface, without importing matplotlib, which takes a second."""
     need("The data set letters, for its typefaces,", "letters", "matplotlib")
     package = importlib.util.find_spec("matplotlib")
     return Path(str(package and package.origin)).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"

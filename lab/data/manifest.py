@@ -13,10 +13,10 @@ from lab.data.images.folders import SPLITS, classes_sentence
 from lab.data.images.paths import key_of, place_finder
 
 COLUMNS = ("path", "label", "split", "query_gallery", "super_class")
-"""Columns that mean something, in any capitals."""
+"""Columns with a meaning, in any capitals."""
 
 NAMES = ("path", "label", "super_class")
-"""Columns in which two names must never become one."""
+"""Columns in which two different names must stay different."""
 
 _ROLES = ("query", "gallery")
 
@@ -61,14 +61,16 @@ class Manifest(SplitKnobs, ImageSet):
 
     def _read(self) -> ImageRecords:
         file = Path(self.knobs.path).expanduser()
-        self.root = Path(self.knobs.root).expanduser() if self.knobs.root else file.parent
+        self.root = file.parent
+        if self.knobs.root:
+            self.root = Path(self.knobs.root).expanduser()
         if not file.is_file():
             raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
         columns = {}
-        read = tables.read(file)
-        for written, values in read.items():
+        stored = tables.read(file)
+        for written, values in stored.items():
             small = written.casefold()  # spreadsheets write Split
-            name = small if small in COLUMNS and small not in read else written
+            name = small if small in COLUMNS and small not in stored else written
             if name in columns:
                 raise ValueError(f"{file} has two columns {name!r} that differ in capitals alone; rename one of them.")
             what = f"values of {name} in {file}"
@@ -82,9 +84,9 @@ class Manifest(SplitKnobs, ImageSet):
 
     @property
     def classes_sentence(self) -> str:
-        told = classes_sentence(self.class_names, self.labels, "the names of the column label:")
+        sentence = classes_sentence(self.class_names, self.labels, "the names of the column label:")
         negative = tables.negative_sentence(self.class_names)
-        return f"{told} In it, {negative}." if negative else told
+        return f"{sentence} In it, {negative}." if negative else sentence
 
 
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
@@ -97,27 +99,28 @@ def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
     table = Table(
         key=[key_of(path, root) for path in columns.pop("path")],
         label=columns.pop("label"),
-        split=_known(columns.pop("split", None), (*SPLITS, *_ROLES), "split", file),
-        role=_known(columns.pop("query_gallery", None), (*_ROLES, ""), "query_gallery", file),
+        split=_legal(columns.pop("split", None), (*SPLITS, *_ROLES), "split", file),
+        role=_legal(columns.pop("query_gallery", None), (*_ROLES, ""), "query_gallery", file),
         super_class=columns.pop("super_class", None),
         attributes=columns,
     )
     if table.role and not table.split:
         raise ValueError(f"{file} has a column query_gallery but no column split; say which rows are train and test.")
     if table.split:
-        short = [value if value in _ROLES else "" for value in table.split]
-        if any(short) and table.role:
+        roles = [value if value in _ROLES else "" for value in table.split]
+        if any(roles) and table.role:
             raise ValueError(
                 f"{file} says query or gallery in the column split and in a column query_gallery; use one."
             )
-        table.role = short if any(short) else table.role
+        if any(roles):
+            table.role = roles
         table.split = ["test" if value in _ROLES else SPLITS[value] for value in table.split]
     _leave_out_repeats(table, file, root)
     return table
 
 
 def _check_filled(columns: dict[str, list[str]], file: Path) -> None:
-    """Make sure that each row has a path, each row with a label its super-class, and some row a label.
+    """Check that each row has a path, each row with a label its super-class, and some row a label.
 
     Raises:
         ValueError: a cell is empty; names the row.
@@ -134,11 +137,11 @@ def _check_filled(columns: dict[str, list[str]], file: Path) -> None:
             raise ValueError(f"{file}, row {row}: super_class is empty.")
 
 
-def _known(values: list[str] | None, legal: tuple[str, ...], name: str, file: Path) -> list[str] | None:
-    """The values in small letters.
+def _legal(values: list[str] | None, legal: tuple[str, ...], name: str, file: Path) -> list[str] | None:
+    """Return the values in small letters.
 
     Raises:
-        ValueError: one is not legal; names the row.
+        ValueError: a value is not legal; names the row.
     """
     for row, value in enumerate(values or (), start=1):
         if value.lower() not in legal:
@@ -155,12 +158,12 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     place_of = place_finder()
     places = [place_of(root / key) for key in table.key]
     columns = {"label": table.label, "split": table.split, "role": table.role, "super_class": table.super_class}
-    said = {name: values for name, values in columns.items() if values}
+    given = {name: values for name, values in columns.items() if values}
     first: dict[str, int] = {}
     repeats = []
     for row, place in enumerate(places):
         earlier = first.setdefault(place, row)
-        for column, values in said.items():
+        for column, values in given.items():
             if values[earlier] != values[row]:
                 name = " ".join(table.key[row].split())
                 raise ValueError(
@@ -170,9 +173,10 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
         if earlier < row:
             repeats.append(f"row {row + 1} repeats row {earlier + 1}, {table.key[row]}")
     if repeats:
+        verbs = ("names", "is") if len(repeats) == 1 else ("name", "are")
         table.problems.append(
-            f"{counted(len(repeats), 'row')} of {file.name} {'names' if len(repeats) == 1 else 'name'} an image that "
-            f"is listed before, and {'is' if len(repeats) == 1 else 'are'} left out, for instance {repeats[0]}."
+            f"{counted(len(repeats), 'row')} of {file.name} {verbs[0]} an image that is listed before, and {verbs[1]} "
+            f"left out, for instance {repeats[0]}."
         )
     table.keep([first[place] == row for row, place in enumerate(places)])
 

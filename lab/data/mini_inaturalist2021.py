@@ -30,16 +30,24 @@ class MiniINaturalist2021(PublishedSet):
 
 
 def _table_of(listed: Any) -> Table:
-    species = sorted(listed["categories"], key=lambda one: one["id"])
-    by_id = {one["id"]: one for one in species}
-    training = {one["id"] for one in species[: len(species) // 2]}
+    species = sorted(listed["categories"], key=_identity)
+    by_id = {entry["id"]: entry for entry in species}
+    training = {entry["id"] for entry in species[: len(species) // 2]}
     file_of = {image["id"]: image["file_name"] for image in listed["images"]}
-    images = [(file_of[one["image_id"]], by_id[one["category_id"]]) for one in listed["annotations"]]
-    images.sort(key=lambda pair: (pair[1]["id"], pair[0]))
-    return Table(
-        key=[file for file, _ in images],
-        label=[one["name"] for _, one in images],
-        split=["train" if one["id"] in training else "test" for _, one in images],
-        super_class=[one["supercategory"] for _, one in images],
-        attributes={rank: [one.get(rank, "") for _, one in images] for rank in _RANKS},
-    )
+    images = []
+    for annotation in listed["annotations"]:
+        images.append((annotation["category_id"], file_of[annotation["image_id"]]))
+    table = Table(split=[], super_class=[], attributes={rank: [] for rank in _RANKS})
+    for number, file in sorted(images):
+        entry = by_id[number]
+        table.key.append(file)
+        table.label.append(entry["name"])
+        table.split.append("train" if number in training else "test")
+        table.super_class.append(entry["supercategory"])
+        for rank in _RANKS:
+            table.attributes[rank].append(entry.get(rank, ""))
+    return table
+
+
+def _identity(entry: Any) -> Any:
+    return entry["id"]

@@ -11,11 +11,11 @@ from lab.core import tables
 from lab.core.formats import counted
 from lab.core.knobs import knob
 from lab.data.images.reading import ImageError
-from lab.data.streams.index import Found, ImageIndex, built
+from lab.data.streams.index import ImageIndex, IndexedImage, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
 RULES = 2
-"""Number of the rules by which a cell is a class; an index that older rules made is built again."""
+"""Version of the rules by which a cell is a class; an index that older rules made is built again."""
 
 
 class ParquetImages(StreamedSet):
@@ -41,13 +41,14 @@ class ParquetImages(StreamedSet):
         identity = [self.knobs.root, states, self.knobs.image, self.knobs.label, RULES]
         return built("parquet", identity, files, lambda problems: self._images(files, problems))
 
-    def _images(self, files: list[str], problems: list[str]) -> Iterator[Found]:
+    def _images(self, files: list[str], problems: list[str]) -> Iterator[IndexedImage]:
         for number, path in enumerate(files):
             file = self._opened(path)
             for column in (self.knobs.image, self.knobs.label):
                 if column not in file.schema_arrow.names:
                     raise ValueError(f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}.")
-            names, shard = _class_names(file.schema_arrow, self.knobs.label), PurePosixPath(path).name
+            names = _class_names(file.schema_arrow, self.knobs.label)
+            shard = PurePosixPath(path).name
             without = 0
             for group in range(file.num_row_groups):
                 try:
@@ -56,13 +57,12 @@ class ParquetImages(StreamedSet):
                     raise ValueError(f"{path} is damaged and cannot be read: {said_by(error)}.") from None
                 for row, class_name in enumerate(_class_names_of(labels, self.knobs.label, names, path)):
                     if class_name:
-                        yield Found(number, group, row, class_name, f"{shard}/{group}/{row}")
+                        yield IndexedImage(number, group, row, class_name, f"{shard}/{group}/{row}")
                     else:
                         without += 1
             if without:
-                problems.append(
-                    f"{counted(without, 'row')} of {path} without a class {'is' if without == 1 else 'are'} left out."
-                )
+                verb = "is" if without == 1 else "are"
+                problems.append(f"{counted(without, 'row')} of {path} without a class {verb} left out.")
 
     def _opened(self, path: str) -> Any:
         import pyarrow.parquet
@@ -73,15 +73,17 @@ class ParquetImages(StreamedSet):
             raise ValueError(f"{path} cannot be read as Parquet: {said_by(error)}.") from None
 
     def _encoded(self, i: int) -> bytes:
-        where = int(self.index.file[i]), int(self.index.place[i])
-        if self._group is None or self._group[0] != where:
+        file_number = int(self.index.file[i])
+        group = int(self.index.place[i])
+        if self._group is None or self._group[0] != (file_number, group):
             try:
-                file = self._opened(self.index.files[where[0]])
-                table = file.read_row_group(where[1], columns=[self.knobs.image])
+                file = self._opened(self.index.files[file_number])
+                table = file.read_row_group(group, columns=[self.knobs.image])
             except (ValueError, OSError) as error:
                 raise ImageError(f"{self.keys[i]} cannot be read: {error}") from None
-            self._group = where, table.column(self.knobs.image)
-        value = self._group[1][int(self.index.size[i])].as_py()
+            self._group = (file_number, group), table.column(self.knobs.image)
+        row = int(self.index.size[i])
+        value = self._group[1][row].as_py()
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
             raise ImageError(f"{self.keys[i]} holds no bytes of an image.")
@@ -89,7 +91,7 @@ class ParquetImages(StreamedSet):
 
 
 def _class_names_of(labels: Any, column: str, names: list[str], path: str) -> list[str]:
-    """The name of each row's class; "" where it has none, for which `datasets` writes -1.
+    """Return the name of each row's class; "" where it has none, for which `datasets` writes -1.
 
     Args:
         labels: an Arrow table with their column. names: of numbered classes, or none.
@@ -101,13 +103,14 @@ def _class_names_of(labels: Any, column: str, names: list[str], path: str) -> li
     numbered = names and all(value is None or isinstance(value, int) for value in values)
     if not numbered:
         return tables.label_names(values, f"labels in {path}")
-    if large := next((value for value in values if value is not None and value >= len(names)), None):
-        raise ValueError(f"{path} has the label {large}, but names {len(names)} classes only, from 0.")
+    for value in values:
+        if value is not None and value >= len(names):
+            raise ValueError(f"{path} has the label {value}, but names {len(names)} classes only, from 0.")
     return ["" if value is None or value < 0 else names[value] for value in values]
 
 
 def _class_names(schema: Any, label: str) -> list[str]:
-    """The names of numbered classes, as `datasets` writes them into the schema; empty where it does not."""
+    """Return the names of numbered classes, as `datasets` writes them into the schema; empty if it has none."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
         return list(features[label]["names"])

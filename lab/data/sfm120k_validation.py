@@ -27,7 +27,7 @@ class Sfm120kValidation(RevisitedSet):
     counts = {}
 
     def path(self, i: int) -> Path:
-        """The file of the i-th image; the last six letters of its name say in which folders it lies."""
+        """Return the file of the i-th image; the last six letters of its name say in which folders it is."""
         kind, _, name = self.keys[i].partition("/")
         if kind == "distractors":
             return super().path(i)

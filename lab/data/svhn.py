@@ -23,7 +23,8 @@ class Svhn(InMemory):
     counts = {"train": ((10, 73_257),), "test": ((10, 26_032),)}
 
     def _table(self) -> Table:
-        table, pixels = Table(split=[]), []
+        table = Table(split=[])
+        pixels = []
         for split in ("train", "test"):
             images, digits = read_mat(self.root / f"{split}_32x32.mat", _images_and_digits)
             pixels.append(images)
@@ -35,19 +36,20 @@ class Svhn(InMemory):
 
     @classmethod
     def archives(cls) -> tuple[Archive, ...]:
-        """As torchvision knows them."""
+        """Return the archives and their MD5 as torchvision lists them."""
         from torchvision.datasets import SVHN
 
         return tuple(Archive(*SVHN.split_list[split], unpack=False) for split in ("train", "test"))
 
     def checksums(self) -> dict[str, str]:
-        """Of both files."""
+        """Return the MD5 of both files."""
         return {archive.file: archive.md5 for archive in self.archives()}
 
 
 def _images_and_digits(stored: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """uint8 [n 32 32 3] and int64 [n]."""
-    images, digits = stored["X"].transpose(3, 0, 1, 2), stored["y"].reshape(-1)
+    """Return images, uint8 [n 32 32 3], and digits, int64 [n]."""
+    images = stored["X"].transpose(3, 0, 1, 2)
+    digits = stored["y"].reshape(-1)
     if images.shape != (len(digits), 32, 32, 3) or images.dtype != np.uint8:
         raise ValueError(f"{images.dtype} images {list(images.shape)} for {len(digits)} labels")
     return np.ascontiguousarray(images), digits.astype(np.int64)

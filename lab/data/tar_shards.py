@@ -15,10 +15,10 @@ from lab.data.streams.index import Found, ImageIndex, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
 RULES = 3
-"""Number of the rules of what is an image and a class; an index that older rules made is built again."""
+"""Version of the rules of what is an image and a class; an index that older rules made is built again."""
 
 LONGEST = 4096
-"""Bytes of a class's name."""
+"""Most bytes of a class name."""
 
 
 class TarShards(StreamedSet):
@@ -40,7 +40,7 @@ class TarShards(StreamedSet):
     def _indexed(self) -> ImageIndex:
         files, states = self._files(".tar")
 
-        def images(problems: list[str]) -> Iterator[Found]:
+        def images(problems: list[str]) -> Iterator[IndexedImage]:
             return _in_folders(list(_images(self.system, files, problems)), problems)
 
         return built("tar", [self.knobs.root, states, RULES], files, images)
@@ -54,10 +54,10 @@ class TarShards(StreamedSet):
             # By name: s3fs has another argument in the place of the first.
             return self.system.cat_file(where, start=start, end=start + size)
         except Exception as error:  # each store has its own
-            raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
+            raise ImageError(f"{self.keys[i]} cannot be read from {where}: {said_by(error)}.") from None
 
 
-def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Found]:
+def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[IndexedImage]:
     for number, path in enumerate(files):
         try:
             with system.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Entry) as archive:
@@ -69,15 +69,16 @@ def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Foun
             ) from None
 
 
-def _in_folders(images: list[Found], problems: list[str]) -> Iterator[Found]:
+def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[IndexedImage]:
     """Give images without a .cls the class of their folder, by the rule of `lab.data.images.folders`."""
     paths = [PurePosixPath(image.name).parts[1:] for image in images]  # without the name of the shard
     in_folders = [parts for parts, image in zip(paths, images, strict=True) if not image.class_name]
-    wrapping = 0
+    # Folders that hold all others say nothing about a class.
+    depth = 0
     while in_folders and len({parts[0] for parts in in_folders}) == 1 and all(len(parts) > 2 for parts in in_folders):
         in_folders = [parts[1:] for parts in in_folders]
-        wrapping += 1
-    depth = wrapping + class_depth(in_folders)
+        depth += 1
+    depth += class_depth(in_folders)
     for parts, image in zip(paths, images, strict=True):
         class_name = image.class_name or class_at(parts, depth)
         if class_name:
@@ -86,8 +87,8 @@ def _in_folders(images: list[Found], problems: list[str]) -> Iterator[Found]:
             problems.append(f"{image.name} has neither a .cls beside it nor a class folder, and is left out.")
 
 
-def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
-    """The images of one shard; members of a sample lie side by side."""
+def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[IndexedImage]:
+    """Yield the images of one shard; members of a sample are next to each other."""
     sample: str | None = None
     image: tarfile.TarInfo | None = None
     label = ""
@@ -101,9 +102,13 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             hidden[HIDDEN].append(f"{shard}/{member.name}")
             continue
         key = str(path.parent / path.name.partition(".")[0])
+        # A new sample begins: the one before is whole.
         if key != sample:
-            yield from _one(image, label, number, shard, problems)
-            sample, image, label = key, None, ""
+            yield from _sample(image, label, number, shard, problems)
+            sample = key
+            image = None
+            label = ""
+        # Its image, or its class.
         if path.suffix.lower() in EXTENSIONS:
             if image is not None:
                 raise ValueError(
@@ -114,15 +119,18 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)
             label = content.read().decode(errors="backslashreplace").strip() if content else ""
-    yield from _one(image, label, number, shard, problems)
+    yield from _sample(image, label, number, shard, problems)
     problems += sentences(hidden)
 
 
-def _one(image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]) -> Iterator[Found]:
+def _sample(
+    image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]
+) -> Iterator[IndexedImage]:
+    """Yield the image of a sample, unless it has none or its name cannot be written."""
     if image is None:
         return
     key = f"{shard}/{image.name}"
     if nameable(f"{image.name}{label}"):
-        yield Found(number, image.offset_data, image.size, label, key)
+        yield IndexedImage(number, image.offset_data, image.size, label, key)
     elif len(problems) < 100:
         problems.append(f"{ascii(key)} has a name that cannot be written down and is left out.")

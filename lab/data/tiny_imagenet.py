@@ -28,11 +28,13 @@ class TinyImageNet(ClosedSet):
         words = dict(rows(self.root / "words.txt", 2))
         # Two synsets may share their words: the synset keeps class names apart.
         names = {wnid: f"{words.get(wnid, wnid).split(',')[0].strip()} ({wnid})" for wnid in wnids}
-        training = [(wnid, path) for wnid in wnids for path in sorted(self.root.glob(f"train/{wnid}/images/*.JPEG"))]
-        if not training:
+        has_images = False
+        for wnid in wnids:
+            for path in sorted(self.root.glob(f"train/{wnid}/images/*.JPEG")):
+                has_images = True
+                yield path.relative_to(self.root).as_posix(), names[wnid], "train"
+        if not has_images:
             raise ValueError(f"{self.root / 'train'} holds no CLASS/images/*.JPEG. {self.get}")
-        for wnid, path in training:
-            yield path.relative_to(self.root).as_posix(), names[wnid], "train"
         annotations = self.root / "val" / "val_annotations.txt"
         for image, wnid, *_ in rows(annotations, 6):
             if wnid not in names:

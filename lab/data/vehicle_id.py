@@ -55,8 +55,8 @@ class VehicleId(PublishedSet):
             for i in np.flatnonzero(np.array(table.split) == "test").tolist():
                 images.setdefault(table.label[i], []).append(i)
             random = np.random.default_rng(self.knobs.gallery_seed)
-            for mine in images.values():
-                table.role[mine[random.integers(len(mine))]] = "gallery"
+            for members in images.values():
+                table.role[members[random.integers(len(members))]] = "gallery"
         return table
 
     def _images(self) -> Iterator[tuple[str, ...]]:

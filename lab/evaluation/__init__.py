@@ -1,6 +1,6 @@
-"""From a model to scores: embed, rank, measure. Whether anything was trained does not matter.
+"""From a model to scores: embed, rank, measure. The model may be trained or not.
 
-Short ways for loops of one's own: `lab.evaluate(vectors, labels)`, and `for_torchmetrics(...)` for a torchmetrics loop.
+Short ways for your own training loop: `lab.evaluate(vectors, labels)`, and `for_torchmetrics(...)` for torchmetrics.
 """
 
 import lazy_loader

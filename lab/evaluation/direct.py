@@ -1,4 +1,4 @@
-"""Vectors and labels in, scores out: what a loop of one's own calls after an epoch."""
+"""Measure vectors and labels, for instance after an epoch of your own training loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lab.metrics import Metric
 
 DEFAULT = ("hit_rate_at_k", "map_at_r")
-"""What papers of the field report: recall@k as benchmarks call it, and MAP@R."""
+"""Scores that papers of the field report: recall@k as benchmarks call it, and MAP@R."""
 
 
 @names_arguments
@@ -79,29 +79,35 @@ def evaluate(
         columns.append(label_column(gallery_labels, "gallery_labels"))
     numbers = _numbered(columns)
     query = _set(vectors, numbers[0], 0)
-    searched = None if gallery is None else _set(gallery, numbers[1], len(query.labels))
-    found = _evaluate(query, searched, chosen, k=k, similarity=similarity, device=device, distractors=distractors)
-    return result_of(found)
+    searched = None
+    if gallery is not None:
+        searched = _set(gallery, numbers[1], len(query.labels))
+    records = _evaluate(query, searched, chosen, k=k, similarity=similarity, device=device, distractors=distractors)
+    return result_of(records)
 
 
 def metrics_of(metrics: Any) -> dict[str, Metric]:
-    """Name to metric, of what `evaluate` takes as its metrics."""
+    """Return name to metric, of the metrics that `evaluate` takes."""
     import lab.metrics
     from lab.core.catalog import name_of
 
     if isinstance(metrics, Mapping):
         return dict(metrics)
-    several = [metrics] if isinstance(metrics, str) or not hasattr(metrics, "__iter__") else metrics
-    made = [one if isinstance(one, lab.metrics.Metric) else lab.metrics.create(one) for one in several]
+    if isinstance(metrics, str) or not hasattr(metrics, "__iter__"):
+        metrics = [metrics]
     named: dict[str, Metric] = {}
-    for metric in made:
+    for metric in metrics:
+        if not isinstance(metric, lab.metrics.Metric):
+            metric = lab.metrics.create(metric)
         name = name_of(type(metric))
-        named[name if name not in named else f"{name} {len(named)}"] = metric  # one kind may come with several knobs
+        if name in named:  # one kind may come with several knobs
+            name = f"{name} {len(named)}"
+        named[name] = metric
     return named
 
 
 def _numbered(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Number the classes of several columns of labels alike, int64 [n] each; what has no class keeps none."""
+    """Number the classes of several columns of labels alike, int64 [n] each; values without a class get `no_class`."""
     if any(column.dtype.kind == "U" for column in columns):
         columns = [_names(column) for column in columns]
     number: dict[Any, int] = {}
@@ -109,14 +115,16 @@ def _numbered(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
     for column in columns:
         classes, place = np.unique(column, return_inverse=True)
         # Plain Python numbers are equal exactly where they are the same, whatever the types of the columns.
-        of_class = np.array([number.setdefault(one, len(number)) for one in classes.tolist()], np.int64)
+        of_class = np.array([number.setdefault(name, len(number)) for name in classes.tolist()], np.int64)
         numbered.append(np.where(labelled(column), of_class[place], no_class(np.arange(len(column)))))
     return numbered
 
 
 def _names(column: np.ndarray) -> np.ndarray:
-    """The labels [n] of a column as names."""
-    return column if column.dtype.kind == "U" else np.where(labelled(column), column.astype(str), "")
+    """Return the labels [n] of a column as names."""
+    if column.dtype.kind == "U":
+        return column
+    return np.where(labelled(column), column.astype(str), "")
 
 
 def _set(vectors: Any, labels: np.ndarray, first: int) -> EmbeddingSet:

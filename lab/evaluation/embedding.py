@@ -1,9 +1,8 @@
-"""Images to embeddings, for searching: no graph, no augmentation, any number of images."""
+"""Embed images for searching: no graph, no augmentation, any number of images."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from lab.data.images.loading import LoadedBatch, Loader
 from lab.evaluation.mixed_precision import MixedPrecision
 
 PIECE = 2
-"""Batches that a thread takes at a time, where several pieces are worked on side by side."""
+"""Batches of one thread's task, if several tasks run in parallel."""
 
 
 class NothingEmbedded(ValueError):
@@ -41,29 +40,31 @@ def embed(
 
     Args:
         loader: made with a testing transform; images that it cannot decode are left out and named in its `problems`.
-        what: how progress calls these images.
+        what: the name of these images in progress records.
         flip: average the embeddings of an image and its mirror image, at unit length again (002).
         scales: average the embeddings of the image resized by each of these factors, at unit length again (000).
         beta: beta-normalisation (002); above 0 the vectors keep a trace of their length.
-        abreast: pieces of `PIECE` batches that are worked on side by side, each loaded and embedded by one of torch's
-            threads; of a single one all threads work on each layer. More takes a loader without processes.
+        abreast: tasks of `PIECE` batches that run in parallel, each loaded and embedded by one of torch's threads; in a
+            single task all threads work on each layer. More than one needs a loader without processes.
 
     Raises:
         NothingEmbedded: there is no image to embed.
     """
-    device = next((p.device for p in encoder.parameters()), torch.device("cpu"))
+    device = next((weight.device for weight in encoder.parameters()), torch.device("cpu"))
     precision = precision or MixedPrecision(device=device)
-    vectors, labels, kept = [], [], []
+    vectors = []
+    labels = []
+    kept = []
     done = 0
 
-    def made(batch: LoadedBatch) -> np.ndarray:
+    def embed_batch(batch: LoadedBatch) -> np.ndarray:
         images = batch.images.to(device, non_blocking=True)
         return rows_of(encoder, images, flip, scales, beta, precision).cpu().numpy()
 
     training = encoder.training
     encoder.eval()
     try:
-        for batch_labels, batch_items, rows in _walked(loader, items, batch_size, abreast, made):
+        for batch_labels, batch_items, rows in _batches(loader, items, batch_size, abreast, embed_batch):
             vectors.append(rows)
             labels.append(batch_labels)
             kept.append(batch_items)
@@ -78,55 +79,64 @@ def embed(
     return EmbeddingSet(np.concatenate(vectors), np.concatenate(labels), np.concatenate(kept))
 
 
-Made = tuple[np.ndarray, np.ndarray, np.ndarray]
+EmbeddedBatch = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Labels, positions and embeddings."""
 
 
-def _walked(
-    loader: Loader, items: np.ndarray, batch_size: int, abreast: int, made: Callable[[LoadedBatch], np.ndarray]
-) -> Iterator[Made]:
-    """Labels, positions and embeddings of each batch, in order."""
+def _batches(
+    loader: Loader, items: np.ndarray, batch_size: int, abreast: int, embed_batch: Callable[[LoadedBatch], np.ndarray]
+) -> Iterator[EmbeddedBatch]:
+    """Yield each embedded batch, in order."""
 
-    def walk(part: np.ndarray) -> Iterator[Made]:
+    def batches_of(part: np.ndarray) -> Iterator[EmbeddedBatch]:
         for batch in loader.split(part, batch_size):
             with torch.inference_mode():
-                rows = made(batch)
+                rows = embed_batch(batch)
             yield batch.labels.numpy(), batch.items.numpy(), rows
 
     if abreast == 1:
-        yield from walk(items)
+        yield from batches_of(items)
         return
     size = PIECE * batch_size
     for start in range(0, len(items), abreast * size):
         part = items[start : start + abreast * size]
-        pieces: list[tuple[np.ndarray, list[Made]]] = [
-            (part[first : first + size], []) for first in range(0, len(part), size)
-        ]
-        threads.each(pieces, lambda piece: piece[1].extend(walk(piece[0])))  # side by side
-        yield from chain.from_iterable(made for _, made in pieces)
+        # Each task is a piece of the items, and a list for its batches; the tasks run in parallel.
+        tasks: list[tuple[np.ndarray, list[EmbeddedBatch]]] = []
+        for first in range(0, len(part), size):
+            tasks.append((part[first : first + size], []))
+        threads.each(tasks, lambda task: task[1].extend(batches_of(task[0])))
+        for _, embedded in tasks:
+            yield from embedded
 
 
 def rows_of(
     encoder: Any, images: torch.Tensor, flip: bool, scales: Sequence[float], beta: float, precision: MixedPrecision
 ) -> torch.Tensor:
-    """Embeddings float32 [n d] of normalised images [n 3 h w], as `embed` makes them."""
+    """Return embeddings float32 [n d] of normalised images [n 3 h w], as `embed` computes them."""
     forward = encoder.raw if beta > 0 else encoder
     with precision.autocast():
         outputs = [forward(view).float() for view in views(images, flip, scales)]
-    rows = torch.stack(outputs).sum(0) / len(outputs) if len(outputs) > 1 else outputs[0]
+    rows = outputs[0]
+    if len(outputs) > 1:
+        rows = torch.stack(outputs).sum(0) / len(outputs)
     if beta > 0:
         return beta_normalised(rows, beta)
-    return F.normalize(rows, dim=-1) if len(outputs) > 1 and encoder.knobs.normalise else rows
+    if len(outputs) > 1 and encoder.knobs.normalise:
+        return F.normalize(rows, dim=-1)
+    return rows
 
 
 def views(images: torch.Tensor, flip: bool, scales: Sequence[float]) -> Iterator[torch.Tensor]:
-    """Each image [n 3 h w] as evaluation looks at it: at every scale, and mirrored there too if asked."""
+    """Yield the views of images [n 3 h w] that evaluation embeds: at every scale, and mirrored, too, if `flip`."""
     for scale in scales:
-        seen = images if scale == 1 else F.interpolate(images, scale_factor=scale, mode="bilinear", align_corners=False)
+        seen = images
+        if scale != 1:
+            seen = F.interpolate(images, scale_factor=scale, mode="bilinear", align_corners=False)
         yield seen
         if flip:
             yield seen.flip(-1)
 
 
 def beta_normalised(features: torch.Tensor, beta: float) -> torch.Tensor:
-    """e/|e| + beta e of each row (002, tricks; Elezi et al., The Group Loss++). [n d] -> [n d]."""
+    """Return e/|e| + beta e of each row (002, tricks; Elezi et al., The Group Loss++). [n d] -> [n d]."""
     return F.normalize(features, dim=-1) + beta * features

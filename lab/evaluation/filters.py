@@ -1,4 +1,4 @@
-"""What is known of images besides their pixels, field by field, and filters that let only some of them through."""
+"""Fields of images besides their pixels, and filters that let only some images through."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from lab.core.formats import beside
 from lab.core.results import names_at
 from lab.data import ImageSet
 
-CLASS, SUPER = "class", "super-class"
-NEAREST, PRECISION = "nearest is right", "average precision"
-"""What the Map page colours by besides: whether the nearest image is of the same class, and how well a query is
-answered."""
+CLASS = "class"
+SUPER = "super-class"
+NEAREST = "nearest is right"
+PRECISION = "average precision"
+"""Fields of the Map page alone: whether the nearest image is of the same class, and how well a query is answered."""
 MANY = 300
-"""Values of a field above which it names images and makes no slices."""
+"""Most values of a field that makes slices; a field with more values names images."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which values of which fields are let through, and on which side.
+    """The values of fields that are let through, and on which side.
 
     values: field to those that pass; fields without values let everything through.
     words: field to words that a value must hold.
@@ -38,11 +39,15 @@ class Filter:
 
     def queries(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
         """bool [n]: which of these images may be offered as queries."""
-        return self._through(images, items) if self.side != "neighbours" else np.ones(len(items), bool)
+        if self.side == "neighbours":
+            return np.ones(len(items), bool)
+        return self._through(images, items)
 
     def neighbours(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
         """bool [n]: which of these images may be shown as neighbours."""
-        return self._through(images, items) if self.side != "queries" else np.ones(len(items), bool)
+        if self.side == "queries":
+            return np.ones(len(items), bool)
+        return self._through(images, items)
 
     def _through(self, images: ImageSet, items: np.ndarray) -> np.ndarray:
         through = np.ones(len(items), bool)
@@ -56,29 +61,36 @@ class Filter:
 
     @property
     def as_address(self) -> str | None:
-        """What passes, as an object; None when everything does."""
-        choices: dict[str, Any] = {name: sorted(passing) for name, passing in self.values.items() if passing}
-        choices |= {name: words for name, words in self.words.items() if words}
+        """The filter as JSON for the URL; None if everything passes."""
+        choices: dict[str, Any] = {}
+        for name, passing in self.values.items():
+            if passing:
+                choices[name] = sorted(passing)
+        for name, words in self.words.items():
+            if words:
+                choices[name] = words
         return json.dumps(choices, ensure_ascii=False, separators=(",", ":")) if choices else None
 
 
 def fields(images: ImageSet) -> list[str]:
-    """What images can be filtered by."""
-    super_class = [SUPER] if images.super_labels is not None else []
-    return [CLASS, *super_class, *_columns(images)]
+    """Return the fields that images can be filtered by."""
+    names = [CLASS]
+    if images.super_labels is not None:
+        names.append(SUPER)
+    return [*names, *_columns(images)]
 
 
 def _columns(images: ImageSet) -> dict[str, str]:
-    """Return the fields that a person's own columns give, each with its column.
+    """Return the fields of the user's own columns, each with its column.
 
-    A column that bears a name of ours, such as `class`, is shown under another one.
+    A column with the name of a field above, such as `class`, is shown under another name.
     """
     titles = beside(images.attributes, ours=(CLASS, SUPER, NEAREST, PRECISION))
     return {title: name for name, title in titles.items()}
 
 
 def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
-    """str [n]: one field of some images."""
+    """Return one field of some images, str [n]."""
     if name == CLASS:
         return names_at(images.class_names, images.labels[items])
     if name == SUPER and images.super_labels is not None:
@@ -87,14 +99,14 @@ def column(images: ImageSet, name: str, items: np.ndarray) -> np.ndarray:
 
 
 def slicing_fields(images: ImageSet, items: np.ndarray) -> dict[str, np.ndarray]:
-    """Field to its value for each of some images, str [n]: the class, and what else makes slices; of two that say the
-    same, the first."""
+    """Return field to its value for each of some images, str [n]: the class, and other fields that make slices; of two
+    fields with the same slices, the first."""
     slicing: dict[str, np.ndarray] = {}
-    known: list[np.ndarray] = []
+    seen: list[np.ndarray] = []
     for name in fields(images):
         values, codes = np.unique(column(images, name, items), return_inverse=True)
-        telling = 1 < len(values) <= MANY and not any(np.array_equal(codes, one) for one in known)
-        if name == CLASS or telling:
+        is_new = not any(np.array_equal(codes, other) for other in seen)
+        if name == CLASS or (1 < len(values) <= MANY and is_new):
             slicing[name] = values[codes]
-            known.append(codes)
+            seen.append(codes)
     return slicing

@@ -1,4 +1,4 @@
-"""Which image a number means: the names and contents of a run's images, and the join of several runs by them.
+"""Identify images: the names and contents of a run's images, and the join of several runs by them.
 
 An item is a number within one list of images. Two runs may have two lists (a file was added, renamed or replaced in
 between), so equal numbers mean nothing. Every comparison of runs goes through `join`.
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 COLUMNS = ("items", "keys", "contents", "classes")
-"""What `Pictures` says of each image."""
+"""Columns of `Pictures`."""
 
 ROWS = "row numbers of "
-"""How the place of images begins that have no names: nothing but equal labels of all rows speaks for a join."""
+"""Prefix of the place of images without names: they are joined only if the labels of all rows are equal."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Pictures:
         return len(self.items)
 
     def take(self, rows: np.ndarray) -> Pictures:
-        """Some of them, by their rows."""
+        """Return some of them, by their rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def of_items(self, items: np.ndarray) -> Pictures:
-        """Those of some items [m], in their order.
+        """Return the images of some items [m], in their order.
 
         Raises:
             KeyError: an item is not among them.
@@ -60,8 +60,9 @@ class Pictures:
 
     @classmethod
     def of_images(cls, run: str, images: ImageSet, items: np.ndarray, place: str) -> Pictures:
-        """Images of a data set as it lists them now, their contents unknown."""
-        keys, names = as_array([str(images.keys[item]) for item in items.tolist()]), as_array(images.class_names)
+        """Return images of a data set as it lists them now, their contents unknown."""
+        keys = as_array([str(images.keys[item]) for item in items.tolist()])
+        names = as_array(images.class_names)
         classes = class_of(names, np.asarray(images.labels)[items])
         return cls(run, np.asarray(items, np.int64), keys, np.zeros(len(items), np.int64), classes, place)
 
@@ -69,22 +70,22 @@ class Pictures:
     def digest(self) -> str:
         """Sixteen letters that two sets share if they have the same images (by content, by name where that is
         unknown) with the same classes, whatever the images are called and in whatever order they come."""
-        words = sorted(
-            f"{content or key}\0{name}"
-            for key, content, name in zip(self.keys, self.contents.tolist(), self.classes, strict=True)
-        )
+        words = []
+        for key, content, name in zip(self.keys, self.contents.tolist(), self.classes, strict=True):
+            words.append(f"{content or key}\0{name}")
+        words.sort()
         return hashlib.blake2b("\n".join(words).encode(errors="replace"), digest_size=8).hexdigest()
 
 
 def as_array(words: Sequence[str]) -> np.ndarray:
-    """Words as an array of objects [n]: one long word does not lengthen all others."""
-    made = np.empty(len(words), object)
-    made[:] = list(words)
-    return made
+    """Return words as an array of objects [n]: one long word does not lengthen all others."""
+    array = np.empty(len(words), object)
+    array[:] = list(words)
+    return array
 
 
 def class_of(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The name of each label's class [n], "" for a label without a name."""
+    """Return the name of each label's class [n], "" for a label without a name."""
     labels = np.asarray(labels, np.int64)
     named = (labels >= 0) & (labels < len(names))
     classes = as_array([""] * len(labels))
@@ -93,7 +94,7 @@ def class_of(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def rows_of(all_items: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Rows int64 [m] of some items [m] among all items [n].
+    """Return the rows int64 [m] of some items [m] among all items [n].
 
     Raises:
         KeyError: an item is not among them.
@@ -109,7 +110,7 @@ def rows_of(all_items: np.ndarray, items: np.ndarray) -> np.ndarray:
 
 
 def columns(images: ImageSet, items: np.ndarray, contents: np.ndarray | None) -> dict[str, np.ndarray]:
-    """What is stored beside embeddings of `items` [n], so that a later reader knows which images they are of.
+    """Return the columns that are stored beside embeddings of `items` [n], so that later readers can identify them.
 
     Args:
         contents: int64 [n], see `Pictures`; None where no image was read.
@@ -120,23 +121,23 @@ def columns(images: ImageSet, items: np.ndarray, contents: np.ndarray | None) ->
 
 
 def class_columns(images: ImageSet) -> dict[str, np.ndarray]:
-    """The names of a data set's classes as they are stored beside embeddings."""
+    """Return the names of a data set's classes as they are stored beside embeddings."""
     names = Names.of(images.class_names)
     return {"class_names": names.joined, "class_name_ends": names.ends}
 
 
 def names_in(stored: dict[str, np.ndarray], joined: str, ends: str) -> np.ndarray:
-    """Names [n] out of two stored columns."""
+    """Return names [n] from two stored columns."""
     return as_array(Names(stored[joined], stored[ends])[:])
 
 
 def keys_digest(images: ImageSet) -> str:
-    """Sixteen letters that two lists of images share if they give the same names the same numbers."""
-    made = hashlib.blake2b(f"{len(images)}\n".encode(), digest_size=8)
+    """Return sixteen letters that two lists of images share if they give the same names the same numbers."""
+    digest = hashlib.blake2b(f"{len(images)}\n".encode(), digest_size=8)
     keys: Any = images.keys if isinstance(images.keys, Names) else Names.of(images.keys)
-    made.update(np.ascontiguousarray(keys.ends, np.int64).data)
-    made.update(np.ascontiguousarray(keys.joined).data)
-    return made.hexdigest()
+    digest.update(np.ascontiguousarray(keys.ends, np.int64).data)
+    digest.update(np.ascontiguousarray(keys.joined).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,9 @@ class Joined:
     """The n images that r runs have in common.
 
     names: of the runs. items: int64 [r n], the number of each image in each run's own list, ascending in the first.
-    sizes: images that each run has by itself. renamed: how many have not the same name everywhere. replaced: names
-    that stand for different contents, which are left out. unknown: runs whose contents were not recorded. by_row:
-    whether the images have no names, so that their row numbers were compared.
+    sizes: images that each run has. renamed: how many have not the same name everywhere. replaced: names of different
+    contents, which are left out. unknown: runs whose contents were not recorded. by_row: whether the images have no
+    names, so that their row numbers were compared.
     """
 
     names: tuple[str, ...]
@@ -172,23 +173,28 @@ class Joined:
 
     @property
     def sentence(self) -> str:
-        """How many images were joined by what, and how many were not and why."""
-        how = "row number" if self.by_row else "name" if self.unknown else "name and content"
-        told = f"{counted(len(self), 'image')} joined by {how}"
+        """Say how many images were joined, by what, and how many were not and why."""
+        if self.by_row:
+            criterion = "row number"
+        elif self.unknown:
+            criterion = "name"
+        else:
+            criterion = "name and content"
+        sentence = f"{counted(len(self), 'image')} joined by {criterion}"
         if self.renamed:
-            told += f", {self.renamed:,} of them renamed"
+            sentence += f", {self.renamed:,} of them renamed"
         lost = []
         for name, size in zip(self.names, self.sizes, strict=True):
             if size > len(self):
                 lost.append(f"{size - len(self):,} of {name}")
-        told += f"; not joined: {', '.join(lost)}" if lost else "; none is left out"
+        sentence += f"; not joined: {', '.join(lost)}" if lost else "; none is left out"
         if self.replaced:
-            told += f" ({counted(self.replaced, 'name')} with another content)"
+            sentence += f" ({counted(self.replaced, 'name')} with another content)"
         if self.by_row:
-            return f"{told}. The rows have no names; they were joined since their labels are equal."
+            return f"{sentence}. The rows have no names; they were joined since their labels are equal."
         if self.unknown:
-            return f"{told}. The contents of the images of {', '.join(self.unknown)} are not recorded."
-        return f"{told}."
+            return f"{sentence}. The contents of the images of {', '.join(self.unknown)} are not recorded."
+        return f"{sentence}."
 
 
 def join(tables: Sequence[Pictures]) -> Joined:
@@ -208,32 +214,33 @@ def join(tables: Sequence[Pictures]) -> Joined:
         >>> found.items.tolist(), found.renamed, found.replaced
         ([[0, 1], [0, 1]], 1, 1)
     """
-    known = [int((one.contents != 0).sum()) for one in tables]
-    first = int(np.argmax(known))  # the others are joined with the one that is known best
+    # The other tables are joined with the one of which most contents are recorded.
+    recorded = [int((table.contents != 0).sum()) for table in tables]
+    first = int(np.argmax(recorded))
     base = tables[first]
     rows = np.full((len(tables), len(base)), -1)
     replaced: set[str] = set()
     by_row = False
-    for at, other in enumerate(tables):
-        if at == first:
-            rows[at] = np.arange(len(base))
+    for number, other in enumerate(tables):
+        if number == first:
+            rows[number] = np.arange(len(base))
             continue
-        ours, theirs, by_name = _pairs(base, other)
-        rows[at, ours] = theirs
+        base_rows, other_rows, by_name = _pairs(base, other)
+        rows[number, base_rows] = other_rows
         by_row |= bool(by_name) and _rows(base)
-        replaced |= _left(base, ours) & _left(other, theirs)
+        replaced |= _left(base, base_rows) & _left(other, other_rows)
     rows = rows[:, (rows >= 0).all(0)]
-    contents = np.array([one.contents[mine] for one, mine in zip(tables, rows, strict=True)])
+    # Two tables may each agree with a third of unknown content, and not with each other.
+    contents = _column("contents", tables, rows)
     largest = contents.max(0, initial=np.iinfo(np.int64).min, where=contents != 0)
-    agree = ((contents == largest) | (contents == 0)).all(0)  # two may agree with a third of unknown content
-    rows = rows[:, agree]
-    items = np.array([one.items[mine] for one, mine in zip(tables, rows, strict=True)])
-    keys = np.array([one.keys[mine] for one, mine in zip(tables, rows, strict=True)], object).reshape(rows.shape)
+    rows = rows[:, ((contents == largest) | (contents == 0)).all(0)]
+    items = _column("items", tables, rows)
+    keys = _column("keys", tables, rows)
     order = np.argsort(items[0], kind="stable")
-    joined_contents = [one.contents[mine] for one, mine in zip(tables, rows, strict=True)]
-    unknown = [one.run for one, mine in zip(tables, joined_contents, strict=True) if (mine == 0).any()]
+    has_unknown = (_column("contents", tables, rows) == 0).any(1)
+    unknown = [table.run for table, lacks in zip(tables, has_unknown, strict=True) if lacks]
     return Joined(
-        names=tuple(one.run for one in tables),
+        names=tuple(table.run for table in tables),
         items=items[:, order],
         sizes=tuple(map(len, tables)),
         renamed=int((keys != keys[0]).any(0).sum()),
@@ -243,32 +250,42 @@ def join(tables: Sequence[Pictures]) -> Joined:
     )
 
 
+def _column(name: str, tables: Sequence[Pictures], rows: np.ndarray) -> np.ndarray:
+    """Return a column of each table at its rows, [r n]."""
+    values = [getattr(table, name)[own_rows] for table, own_rows in zip(tables, rows, strict=True)]
+    return np.array(values, values[0].dtype).reshape(rows.shape)
+
+
 def unite(tables: Sequence[Pictures]) -> tuple[Pictures, list[np.ndarray]]:
-    """Every image of several runs once, by the rules of `join`.
+    """Return every image of several runs once, by the rules of `join`.
 
     Returns:
-        the n images, each as the first run that has it knows it; and for each run the place int64 [m] of each of its
+        the n images, each as the first run that has it lists it; and for each run the position int64 [m] of each of its
         images among them.
     """
-    base, places = tables[0], [np.arange(len(tables[0]))]
+    base = tables[0]
+    places = [np.arange(len(base))]
     for other in tables[1:]:
-        ours, theirs, _ = _pairs(base, other)
+        base_rows, other_rows, _ = _pairs(base, other)
         place = np.full(len(other), -1)
-        place[theirs] = ours
+        place[other_rows] = base_rows
         more = np.flatnonzero(place < 0)
         place[more] = len(base) + np.arange(len(more))
         places.append(place)
         added = other.take(more)
-        both: dict[str, Any] = {name: np.concatenate([getattr(base, name), getattr(added, name)]) for name in COLUMNS}
+        both: dict[str, Any] = {}
+        for name in COLUMNS:
+            both[name] = np.concatenate([getattr(base, name), getattr(added, name)])
         base = replace(base, **both)
     return base, places
 
 
 def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]:
-    """Rows of the same images in two tables, int64 [m] each, and how many of them were joined by their names alone."""
+    """Return the rows of the same images in two tables, int64 [m] each, and how many were joined by names alone."""
     import pandas as pd
 
     split = len(one)
+    # Number keys, classes and contents of both tables together.
     keys = pd.factorize(np.concatenate([one.keys, other.keys]))[0]
     classes = pd.factorize(np.concatenate([one.classes, other.classes]))[0]
     all_contents = np.concatenate([one.contents, other.contents])
@@ -276,20 +293,24 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
     unknown = all_contents == 0
     most = len(keys) + 1
     same_place = one.place == other.place or ("" in (one.place, other.place) and not _rows(one) and not _rows(other))
-    free = [np.ones(len(one), bool), np.ones(len(other), bool)]
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    free_rows = np.ones(len(one), bool)
+    free_others = np.ones(len(other), bool)
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def match(codes: np.ndarray, usable: np.ndarray) -> int:
         """Pair free rows of equal codes: the first with the first, the second with the second."""
         codes = pd.factorize(codes)[0]  # small numbers, which leave room for `_numbered`
-        mine = np.flatnonzero(free[0] & usable[:split])
-        theirs = np.flatnonzero(free[1] & usable[split:])
-        a, b = (_numbered(codes[part], most) for part in (mine, theirs + split))
-        _, ours, yours = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-        free[0][mine[ours]] = free[1][theirs[yours]] = False
-        found.append((mine[ours], theirs[yours]))
-        return len(ours)
+        rows = np.flatnonzero(free_rows & usable[:split])
+        others = np.flatnonzero(free_others & usable[split:])
+        row_codes = _numbered(codes[rows], most)
+        other_codes = _numbered(codes[others + split], most)
+        _, first, second = np.intersect1d(row_codes, other_codes, assume_unique=True, return_indices=True)
+        free_rows[rows[first]] = False
+        free_others[others[second]] = False
+        pairs.append((rows[first], others[second]))
+        return len(first)
 
+    # The surest first: name and content, name where a content is unknown, content and class, content.
     match(keys * most + contents, ~unknown)
     by_name = 0
     if same_place and unknown.any():
@@ -298,11 +319,13 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
         by_name = match(keys, either)
     match(contents * most + classes, ~unknown)
     match(contents, ~unknown)
-    return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found]), by_name
+    rows = np.concatenate([first for first, _ in pairs])
+    others = np.concatenate([second for _, second in pairs])
+    return rows, others, by_name
 
 
 def _left(one: Pictures, joined: np.ndarray) -> set[str]:
-    """Names of known content besides some rows."""
+    """Return the names of rows of known content that were not joined."""
     left = one.contents != 0
     left[joined] = False
     return set(one.keys[left].tolist())
@@ -313,10 +336,12 @@ def _rows(one: Pictures) -> bool:
 
 
 def _numbered(codes: np.ndarray, most: int) -> np.ndarray:
-    """Codes [n] made unique: each with its place among the equal ones."""
+    """Return codes [n] made unique: each with its position among the equal ones."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else np.zeros(0, np.int64)
+    starts = np.zeros(0, np.int64)
+    if len(codes):
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     lengths = np.diff(np.r_[starts, len(codes)])
     place = np.empty(len(codes), np.int64)
     place[order] = np.arange(len(codes)) - np.repeat(starts, lengths)

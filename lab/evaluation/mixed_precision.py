@@ -1,4 +1,4 @@
-"""Mixed precision: which autocast a pass runs under, and the loss scale that float16 needs."""
+"""Mixed precision: the autocast of a pass, and the loss scale that float16 needs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _TYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def chosen(name: str, device: torch.device | str = "cpu") -> str:
-    """The precision that `auto` means on a device, bfloat16 where it computes with that natively and else float32; any
-    other name as it is."""
+    """Return the precision that `auto` means on a device: bfloat16 if it computes natively with it, else float32. Other
+    names are returned as they are."""
     if name != "auto":
         return name
     if torch.device(device).type == "cuda":
@@ -33,25 +33,27 @@ class MixedPrecision:
     """
 
     def __init__(self, name: str = "float32", device: torch.device | str = "cpu"):
-        name, self.device = chosen(name, device), torch.device(device)
+        name = chosen(name, device)
+        self.device = torch.device(device)
         if name not in _TYPES:
             raise ValueError(f"precision must be one of auto, {', '.join(_TYPES)}, got {name!r}.")
         self.name = name
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=name == "float16")
 
     def autocast(self) -> AbstractContextManager:
-        """A fresh autocast context; enter one a forward pass, so that no cached cast outlives its pass."""
-        kind, dtype = self.device.type, _TYPES[self.name]
+        """Return a fresh autocast context; enter one per forward pass, so that no cached cast outlives its pass."""
+        kind = self.device.type
+        dtype = _TYPES[self.name]
         if dtype is not None:
             return torch.autocast(kind, dtype=dtype)
         if not torch.is_autocast_enabled(kind):
             return nullcontext()
-        # Somebody else's autocast is on. It stays, without its cache: a weight that was cast in a pass without graph
+        # The caller's own autocast is on. It stays, without its cache: a weight that was cast in a pass without graph
         # would lose its gradient in the next.
         return torch.autocast(kind, dtype=torch.get_autocast_dtype(kind), cache_enabled=False)
 
     def backward(self, loss: torch.Tensor) -> None:
-        """Backward pass from a scalar, scaled where float16 needs it."""
+        """Run the backward pass from a scalar, scaled if float16 needs it."""
         self.scaler.scale(loss).backward()
 
     def clip(
@@ -59,7 +61,8 @@ class MixedPrecision:
     ) -> float:
         """Unscale the gradients and clip their norm to `largest`. Returns the norm before clipping."""
         self.scaler.unscale_(optimiser)
-        return float(torch.nn.utils.clip_grad_norm_(parameters, math.inf if largest is None else largest))
+        limit = math.inf if largest is None else largest
+        return float(torch.nn.utils.clip_grad_norm_(parameters, limit))
 
     def step(self, optimiser: torch.optim.Optimizer) -> None:
         """Let the optimiser step; a float16 step whose gradient overflowed is skipped and the scale lowered."""

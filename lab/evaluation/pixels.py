@@ -1,4 +1,4 @@
-"""Raw pixels as embeddings: what any model has to beat."""
+"""Raw pixels as embeddings: the baseline of every model."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def embed_pixels(
     Returns:
         embeddings [n 3 32 32], flattened.
     """
-    seen = transforms.testing(SIDE, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), resize=SIDE)
-    loader, encoder = Loader(dataset, seen), torch.nn.Flatten()
+    transform = transforms.testing(SIDE, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0), resize=SIDE)
+    loader = Loader(dataset, transform)
+    encoder = torch.nn.Flatten()
     others = yield from embed(encoder, loader, reference, what="raw pixels of other images")
-    found = yield from embed(encoder, loader, items, what="raw pixels")
-    rows = found.vectors - others.vectors.mean(0, dtype=np.float64).astype(np.float32)
+    pixels = yield from embed(encoder, loader, items, what="raw pixels")
+    rows = pixels.vectors - others.vectors.mean(0, dtype=np.float64).astype(np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return replace(found, vectors=rows / np.maximum(lengths, np.finfo(np.float32).tiny))
+    return replace(pixels, vectors=rows / np.maximum(lengths, np.finfo(np.float32).tiny))

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 MANY_COPIES = 0.5
-"""Share of queries with an equal vector in the gallery at which it is said."""
+"""Share of queries with an equal vector in the gallery from which a warning says so."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found on one set of queries.
+    """The result on one set of queries.
 
-    measurements: metric's name to what it found. seconds: of the search and the metrics. copies: share of the queries
-    whose first neighbour in a gallery of its own is an equal vector.
+    measurements: metric's name to its result. seconds: of the search and the metrics. copies: share of the queries
+    whose first neighbour in a separate gallery is an equal vector.
     """
 
     ranking: Ranking
@@ -42,12 +42,18 @@ class Evaluation:
     @property
     def values(self) -> dict[str, float]:
         """Every column of every metric."""
-        return {column: value for m in self.measurements.values() for column, value in m.values.items()}
+        values: dict[str, float] = {}
+        for measurement in self.measurements.values():
+            values |= measurement.values
+        return values
 
     @property
     def per_query(self) -> dict[str, np.ndarray]:
         """Every column that has a value for each query: float64 [q], NaN for excluded ones."""
-        return {column: values for m in self.measurements.values() for column, values in m.per_query.items()}
+        values: dict[str, np.ndarray] = {}
+        for measurement in self.measurements.values():
+            values |= measurement.per_query
+        return values
 
     @property
     def excluded(self) -> int:
@@ -71,22 +77,22 @@ class Evaluation:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the scores has to know: ties at the first place, and a set of one class."""
-        found = []
+        """Sentences that a reader of the scores has to know: ties at the first place, and a set of one class."""
+        warnings = []
         if self.first_tied:
-            found.append(
+            warnings.append(
                 f"For {self.first_tied:.1%} of the queries, an item of another class has the same score as the first "
                 "neighbour. A hash orders equal scores, so such a first place is chance."
             )
         classes = np.union1d(self.ranking.query_labels, self.ranking.gallery_labels)
         if len(classes[labelled(classes)]) == 1:
-            found.append("All items are of one class, so these scores say nothing about the model.")
+            warnings.append("All items are of one class, so these scores say nothing about the model.")
         if self.copies >= MANY_COPIES:
-            found.append(
+            warnings.append(
                 f"For {self.copies:.1%} of the queries, the first neighbour is an equal vector. If the gallery holds "
                 "the queries themselves, each finds itself: leave the gallery out, or take the queries out of it."
             )
-        return found
+        return warnings
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{column} {value:.4g}" for column, value in self.values.items())
@@ -125,7 +131,7 @@ def evaluate(
         metrics: name to metric; those that need anchors or a classifier are left out when there are none.
         relevant: judged relevance, for sets where equality of labels does not say it.
         levels: coarser labels of the whole data set, int64 [n], by name, for metrics that read a hierarchy.
-        reranker: orders the ranking anew before it is measured.
+        reranker: reorders the ranking before it is measured.
         device: where to search; auto takes a GPU when there is one.
         search: `exact`, or `two_stage` by the anchors (003).
         classifier: of a model that was trained with one.
@@ -143,16 +149,18 @@ def evaluate(
         raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
     index = lab.search.create(search, device=device, k=k, similarity=similarity, ties="shuffled")
     of_index = {"anchors": anchors} if search == "two_stage" else {}
-    index.build(query if gallery is None else gallery, **of_index)
+    searched = query if gallery is None else gallery
+    index.build(searched, **of_index)
     same_source = gallery is None
-    ranking = yield from _followed(
+    ranking = yield from _with_progress(
         what, lambda progress: index.rank(query, same_source, relevant, progress, distractors)
     )
-    searched = query if gallery is None else gallery
     if reranker is not None:
         ranking = reranker.rerank(ranking, query, searched)
-    at = {name: (labels[query.items], labels[searched.items]) for name, labels in (levels or {}).items()}
-    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, at, classifier)
+    labels_at = {}
+    for name, labels in (levels or {}).items():
+        labels_at[name] = (labels[query.items], labels[searched.items])
+    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, labels_at, classifier)
     lacking = {"anchors": anchors is None, "classifier": classifier is None}
     usable = {name: metric for name, metric in metrics.items() if not lacking.get(metric.needs)}
     return _measured(evidence, usable, started)
@@ -170,7 +178,7 @@ def evaluate_streamed(
     what: str = "queries",
     distractors: bool = False,
 ) -> Generator[Searching, None, Evaluation]:
-    """Measure n queries against a gallery of m items that may lie on disk; yields progress.
+    """Measure n queries against a gallery of m items that may be on disk; yields progress.
 
     The same values as `evaluate`, bit for bit. Memory grows with the queries, their positives and
     k, not with m. Metrics that read the ranking or the queries alone are permitted, which are all but
@@ -197,21 +205,21 @@ def evaluate_streamed(
     import lab.search
 
     started = time.perf_counter()
-    reading = next((name for name, metric in metrics.items() if metric.reads_gallery), None)
-    if reading is not None:
-        raise ValueError(
-            f"{reading} reads the vectors of the whole gallery, so it cannot be measured by stream; leave it out, or "
-            "measure a gallery that fits into memory."
-        )
+    for name, metric in metrics.items():
+        if metric.reads_gallery:
+            raise ValueError(
+                f"{name} reads the vectors of the whole gallery, so it cannot be measured by stream; leave it out, or "
+                "measure a gallery that fits into memory."
+            )
     refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
     index: Any = lab.search.create("streamed", k=k, similarity=similarity, ties="shuffled").build(gallery)
-    ranking = yield from _followed(
+    ranking = yield from _with_progress(
         what, lambda progress: index.rank(query, same_source, relevant, progress, distractors)
     )
     return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
 
 
-def _followed(what: str, search: Callable[[ReportProgress], Ranking]) -> Generator[Searching, None, Ranking]:
+def _with_progress(what: str, search: Callable[[ReportProgress], Ranking]) -> Generator[Searching, None, Ranking]:
     return followed(search, lambda done, total: Searching(what, done, total))
 
 
@@ -221,17 +229,17 @@ def _measured(evidence: Evidence, metrics: Mapping[str, Metric], started: float)
 
 
 def _copies(evidence: Evidence) -> float:
-    """Share of the queries whose first neighbour in a gallery of its own is an equal vector."""
+    """Return the share of the queries whose first neighbour in a separate gallery is an equal vector."""
     ranking = evidence.ranking
     if (ranking.self_index >= 0).any() or not len(ranking):
         return 0.0
-    found = ranking.neighbours[:, 0] >= 0
-    nearest = np.asarray(evidence.gallery.vectors[ranking.neighbours[found, 0]])
-    return float((nearest == evidence.query.vectors[found]).all(1).sum() / len(ranking))
+    has_neighbour = ranking.neighbours[:, 0] >= 0
+    nearest = np.asarray(evidence.gallery.vectors[ranking.neighbours[has_neighbour, 0]])
+    return float((nearest == evidence.query.vectors[has_neighbour]).all(1).sum() / len(ranking))
 
 
 def left_out_sentence(count: int, of: int, distractors: bool = False) -> str:
-    """Say how many of the gallery's images have no class, and what becomes of them; empty where all have one.
+    """Say how many gallery images have no class, and the consequence; empty if all have one.
 
     Example:
         >>> from lab.evaluation.scores import left_out_sentence
@@ -240,8 +248,9 @@ def left_out_sentence(count: int, of: int, distractors: bool = False) -> str:
     """
     if not count:
         return ""
-    told = "they count as wrong answers" if distractors else "they are left out of every score"
-    return f"{count:,} of {of:,} gallery images {'has' if count == 1 else 'have'} no class; {told}."
+    verb = "has" if count == 1 else "have"
+    consequence = "they count as wrong answers" if distractors else "they are left out of every score"
+    return f"{count:,} of {of:,} gallery images {verb} no class; {consequence}."
 
 
 BESIDE = {"anchors": "class anchors", "classifier": "a classifier", "levels": "super-classes"}
@@ -264,50 +273,59 @@ def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray]
     Raises:
         ValueError: names the metric and says what to do.
     """
-    name = next((name for name, metric in metrics.items() if metric.needs == "levels"), None)
-    if name and not levels:
-        raise ValueError(
-            f"{name} measures at coarser levels, too, but this data set has no super-classes; choose another "
-            "metric, or give them, for instance in a manifest's column super_class."
-        )
+    for name, metric in metrics.items():
+        if metric.needs == "levels" and not levels:
+            raise ValueError(
+                f"{name} measures at coarser levels, too, but this data set has no super-classes; choose another "
+                "metric, or give them, for instance in a manifest's column super_class."
+            )
 
 
 def column_directions(metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]) -> dict[str, bool]:
-    """Column to whether a higher number is better."""
-    return {column: metrics[name].higher_is_better for name, m in measured.items() for column in m.values}
+    """Return column to whether a higher number is better."""
+    directions: dict[str, bool] = {}
+    for name, measurement in measured.items():
+        directions |= dict.fromkeys(measurement.values, metrics[name].higher_is_better)
+    return directions
 
 
 def is_anchors(name: str) -> bool:
-    """Whether a weight of a loss holds class anchors."""
+    """Return whether a weight of a loss holds class anchors."""
     return name.rpartition(".")[2] == "anchors"
 
 
 def anchors_in(state: Mapping[str, Tensor]) -> np.ndarray | None:
-    """Class anchors [c d] in the state of a loss, wrapped or not, if it has any."""
-    return next((value.cpu().numpy() for name, value in state.items() if is_anchors(name)), None)
+    """Return class anchors [c d] in the state of a loss, wrapped or not, if it has any."""
+    for name, value in state.items():
+        if is_anchors(name):
+            return value.cpu().numpy()
+    return None
 
 
 def classifier_in(state: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Weight [c d] and bias [c] of the linear classifier in the state of a loss, wrapped or not, if it has one."""
-    place = next((name for name in state if f".{name}".endswith(".classifier.weight")), None)
-    if place is None:
-        return None
-    weight, bias = state[place].cpu().numpy(), state.get(place.removesuffix("weight") + "bias")
-    return weight, np.zeros(len(weight), np.float32) if bias is None else bias.cpu().numpy()
+    """Return weight [c d] and bias [c] of the linear classifier in the state of a loss, wrapped or not, if any."""
+    for name, value in state.items():
+        if f".{name}".endswith(".classifier.weight"):
+            weight = value.cpu().numpy()
+            bias = state.get(name.removesuffix("weight") + "bias")
+            return weight, np.zeros(len(weight), np.float32) if bias is None else bias.cpu().numpy()
+    return None
 
 
 def class_evidence(state: Mapping[str, Tensor], labels: np.ndarray) -> dict[str, Any]:
-    """What `evaluate` takes of a loss's class weights, by the names of its arguments.
+    """Return the arguments of `evaluate` about a loss's class weights.
 
     Weights that do not have one row for each label are left out.
 
     Args:
         state: of the loss. labels: int64 [c], the class label of each row of its weights.
     """
-    anchors, classifier = anchors_in(state), classifier_in(state)
+    anchors = anchors_in(state)
+    classifier = classifier_in(state)
     weights: dict[str, Any] = {}
     if anchors is not None and len(anchors) == len(labels):
-        weights |= {"anchors": anchors, "anchor_labels": labels}
+        weights["anchors"] = anchors
+        weights["anchor_labels"] = labels
     if classifier is not None and len(classifier[0]) == len(labels):
         weights["classifier"] = Classifier(*classifier, labels)
     return weights

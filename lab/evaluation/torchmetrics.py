@@ -1,4 +1,4 @@
-"""Our metrics as one of torchmetrics', for Lightning and for loops that are built on that library."""
+"""Metrics as a torchmetrics metric, for Lightning and for loops that use that library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def for_torchmetrics(metrics: Any = DEFAULT, **how: Any) -> torchmetrics.Metric:
-    """A torchmetrics metric that keeps embeddings and labels and measures them at the end of an epoch.
+    """Return a torchmetrics metric that keeps embeddings and labels and measures them at the end of an epoch.
 
     `update(embeddings, labels)` takes a batch, `compute()` gives a dictionary of columns, `reset()` forgets. Under
     several processes torchmetrics gathers the rows, so that every process has the scores of all; images that a
@@ -50,13 +50,16 @@ def _adapter() -> type:
     class RetrievalScores(Metric):
         """Rows of all batches, measured together."""
 
-        is_differentiable, higher_is_better, full_state_update = False, True, False
+        is_differentiable = False
+        higher_is_better = True
+        full_state_update = False
         embeddings: list[Tensor]
         labels: list[Tensor]
 
         def __init__(self, metrics: dict, how: dict):
             super().__init__()
-            self.metrics, self.how = metrics, how
+            self.metrics = metrics
+            self.how = how
             self.add_state("embeddings", default=[], dist_reduce_fx="cat")
             self.add_state("labels", default=[], dist_reduce_fx="cat")
 

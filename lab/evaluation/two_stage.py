@@ -1,4 +1,4 @@
-"""Two-stage search against brute force: what a query saves, and what it loses."""
+"""Compare two-stage search with brute force: the comparisons that a query saves, and the matches that it loses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lab.core.results import EmbeddingSet, Ranking
 from lab.evaluation.collection import AT_ONCE, DEPTH, Collection
 
 SAMPLE = 500
-"""Queries over which curves are drawn; more are sampled by a fixed seed."""
+"""Queries over which curves are drawn; of more, a sample is drawn by a fixed seed."""
 REPEATS = 15
 FLATTERED = "They are computed from the labels that also judge the search, so its scores look better than they are."
-"""What has to be said wherever class means stand for anchors."""
+"""Warning wherever class means replace anchors."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Anchors:
 
     @classmethod
     def means(cls, gallery: EmbeddingSet) -> Anchors:
-        """The mean of each class of a gallery, for models that learnt no anchors."""
+        """Return the mean of each class of a gallery, for models without learnt anchors."""
         gallery = gallery.take(np.flatnonzero(gallery.labelled))
         labels, at = np.unique(gallery.labels, return_inverse=True)
         sums = np.zeros((len(labels), gallery.vectors.shape[1]))
@@ -58,11 +58,11 @@ class QueryCost:
 
 
 @dataclass(frozen=True)
-class Curves:
-    """Over all queries, by anchors probed 1..c: means float64 [c].
+class ProbeCurves:
+    """Means over all queries, by anchors probed 1..c: float64 [c].
 
     neighbours: share of the exact first k within reach; matches: share of true matches within reach; comparisons: as a
-    share of brute force; queries: how many were looked at.
+    share of brute force; queries: how many were measured.
     """
 
     neighbours: np.ndarray
@@ -96,17 +96,18 @@ class InvertedGallery:
         return self.collection.exact(DEPTH)
 
     def prepare(self) -> InvertedGallery:
-        """Fill the lists; returns itself, quick from now on except for what `survey` prepares."""
-        _ = self._index, self._exact
+        """Fill the lists and return itself; later calls are fast, except those that `survey` prepares."""
+        _ = self._index
+        _ = self._exact
         return self
 
     def survey(self) -> InvertedGallery:
-        """Rank the `sample`; returns itself, whose curves and losers are then quick."""
+        """Rank the `sample` and return itself; curves and losers are fast then."""
         _ = self._sampled
         return self
 
     def rank(self, query: EmbeddingSet, probes: int) -> Ranking:
-        """What two-stage search finds for some queries.
+        """Return the two-stage ranking of some queries.
 
         Raises:
             ValueError: `probes` is not between 1 and the number of anchors.
@@ -119,7 +120,7 @@ class InvertedGallery:
         return np.diff(self._index.bounds)
 
     def order(self, item: int) -> np.ndarray:
-        """int64 [c]: the anchors as a query comes to them."""
+        """Return the anchors int64 [c] in the order in which a query probes them."""
         return self._index.nearest_anchors(self.collection.one(item).vectors, self.count)[0]
 
     def cost(self, item: int, probes: int, k: int) -> QueryCost:
@@ -128,7 +129,8 @@ class InvertedGallery:
         Raises:
             ValueError: the image is no query, or `probes` is not between 1 and the number of anchors.
         """
-        whole, query = self.collection, self.collection.one(item)
+        whole = self.collection
+        query = whole.one(item)
         index = self._index.with_probes(probes)
         brute = whole.rank(self._exact, query)
         fast = self.rank(query, probes)
@@ -156,8 +158,9 @@ class InvertedGallery:
 
     @cached_property
     def _sampled(self) -> tuple[Ranking, np.ndarray, np.ndarray]:
-        """The exact ranking of the sample, its anchors in order [s c], and the place of each anchor in it [s c]."""
-        whole, rows = self.collection, self.sample
+        """The exact ranking of the sample, its anchors in order [s c], and the position of each anchor in it [s c]."""
+        whole = self.collection
+        rows = self.sample
         query = whole.query.take(rows)
         ranking = whole.rank(self._exact, query)
         order = self._index.nearest_anchors(query.vectors, self.count)
@@ -166,14 +169,14 @@ class InvertedGallery:
         return ranking, order, place
 
     def _needed(self, k: int) -> np.ndarray:
-        """int64 [s k]: how many anchors must be probed before each of the exact first k is reached."""
+        """Return how many anchors must be probed before each of the exact first k is reached, int64 [s k]."""
         ranking, _, place = self._sampled
         first = ranking.neighbours[:, :k]
         needed = np.take_along_axis(place, self._index.list_of[first], axis=1) + 1
         return np.where(first >= 0, needed, 0)
 
-    def curves(self, k: int) -> Curves:
-        """Recall and cost by anchors probed, mean over the sampled queries."""
+    def curves(self, k: int) -> ProbeCurves:
+        """Return recall and cost by anchors probed, mean over the sampled queries."""
         ranking, order, place = self._sampled
         needed = self._needed(k)
         owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
@@ -183,16 +186,16 @@ class InvertedGallery:
         matches = np.bincount(reached_at, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
         neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
         compared = self.count + self.sizes[order].mean(0).cumsum()
-        return Curves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
+        return ProbeCurves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
 
     def enough(self, k: int, share: float) -> int:
-        """The fewest anchors to probe so that this share of the exact first k is within reach, mean over the sampled
-        queries."""
+        """Return the fewest anchors to probe so that this share of the exact first k is within reach, mean over the
+        sampled queries."""
         return min(self.count, 1 + int(np.searchsorted(self.curves(k).neighbours, share - 1e-9)))
 
     def losers(self, probes: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Sampled queries that lose true matches among their exact first k: images int64 [l] and how many [l], most
-        first."""
+        """Return sampled queries that lose true matches among their exact first k: images int64 [l] and how many [l],
+        most first."""
         lost = ((self._needed(k) > probes) & self._sampled[0].hits[:, :k]).sum(1)
         order = np.argsort(-lost, kind="stable")
         order = order[lost[order] > 0]

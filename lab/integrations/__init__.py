@@ -1,1 +1,1 @@
-"""What was made elsewhere becomes a run: vectors out of files or memory, and other people's training loops."""
+"""Runs of external work: embeddings from files or memory, and training loops of other libraries."""

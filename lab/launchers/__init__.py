@@ -1,8 +1,10 @@
-"""Launchers, one file each: where runs are trained. `names()`, `create(name, **knobs)`, `at(address)`, `add(cls)`.
-`of(place)` is the one that a run was sent to; `send(runs, to)` hands runs over and does not wait for them.
+"""Launchers, one file each: where runs are trained.
+
+`names()`, `create(name, **knobs)`, `from_address(address)`, `add(cls)`. `from_sent(place)` is the launcher that a run
+was sent to; `send(runs, to)` hands runs over and does not wait.
 
 The queue of this machine needs nothing; a Ray cluster and Slurm are extras. All train the same run folders by the same
-code, so a run that one of them was stopped at can go on at another.
+code, so a run that was stopped on one launcher can be resumed on another.
 
 Example (`run` is a run of `lab.runs`, waiting):
     >>> import lab

@@ -1,7 +1,7 @@
-"""`python -m lab.launchers PLACE RUN ...`: hand runs to a launcher and see them through, as `lab.launchers.send` asks.
+"""`python -m lab.launchers PLACE RUN ...`: hand runs to a launcher and wait until they end, for `lab.launchers.send`.
 
-PLACE is JSON: what `lab.runs.process.Sent` holds. Ray ends the tasks of a process that is gone, and a page is gone
-whenever somebody closes it.
+PLACE is JSON: the fields of `lab.runs.process.Sent`. Ray ends the tasks of a process that is gone, as the process of a
+page is once its tab is closed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lab.runs.writer import Writer
 
 
 def main(words: Sequence[str]) -> int:
-    """Train them; what the launcher cannot do stands in the runs."""
+    """Train the runs; an error of the launcher is written into them."""
     place, *paths = words
     runs = [Run(Path(path)) for path in paths]
     try:
         launcher = launchers.from_sent(Sent(**json.loads(place)))
         launcher.submit(runs)
-    except Exception as error:  # submitit and Ray have kinds of their own; nobody else would hear of it
+    except Exception as error:  # submitit and Ray have their own errors; nobody else would see them
         for run in runs:
             with suppress(lock.Held), Writer(run) as writer:
                 writer.log(explain(error))

@@ -1,4 +1,4 @@
-"""What every launcher is: runs are handed over, and each is told as it ends."""
+"""Base class of all launchers: runs are handed over, and each is returned when it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.runs.folder import Run
 from lab.runs.process import Sent
 
 PAUSE = 1.0
-"""Seconds between two looks at what is at work."""
+"""Seconds between two polls of the runs."""
 
 
 class Launcher(HasKnobs):
@@ -25,12 +25,12 @@ class Launcher(HasKnobs):
 
     @property
     def place(self) -> Sent:
-        """What is written into the runs that it takes, so that they go on at the same place in the same way."""
+        """The launcher and its settings, as they are stored in its runs to resume them at the same place."""
         knobs = self.knobs.model_dump()
         return Sent(name_of(type(self)), knobs.pop("address", None), knobs)
 
     def submit(self, runs: Sequence[Run]) -> None:
-        """Hand runs over, in this order; may be called again while others are at work.
+        """Hand runs over, in this order; may be called again while others are running.
 
         Raises:
             ValueError: the launcher cannot take them; none was handed over then.
@@ -39,8 +39,8 @@ class Launcher(HasKnobs):
         raise NotImplementedError(f"{type(self).__name__} must define submit.")
 
     def ended(self) -> Iterator[Run | None]:
-        """Each run as it ends, whatever its end; None after every look at which none did. Stops when none is left.
+        """Yield each run when it ends, however it ends; None after every poll in which none did. Stops if none is left.
 
-        Whoever breaks off, to hand over more, asks again: every run is told once, and none is forgotten.
+        A caller that breaks off, to hand over more, calls it again: every run is returned once, and none is lost.
         """
         raise NotImplementedError(f"{type(self).__name__} must define ended.")

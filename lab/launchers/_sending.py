@@ -1,4 +1,4 @@
-"""A launcher from what a person types or a run remembers, and runs handed to it."""
+"""Make a launcher from an address or from a run's record, and send runs to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def from_address(address: str, /, **knobs: Any) -> Launcher:
-    """The launcher that an address names: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a cluster elsewhere.
+    """Return the launcher of an address: `local`, `slurm`, `ray`, or `ray://HOST:PORT` for a remote cluster.
 
     Raises:
         ValueError: there is no such launcher, a knob is out of range, or the address is given twice.
@@ -23,11 +23,13 @@ def from_address(address: str, /, **knobs: Any) -> Launcher:
     name, colon, _ = address.partition("://")
     if colon and "address" in knobs:
         raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
-    return create(name, **({"address": address} if colon else {}), **knobs)
+    if colon:
+        knobs["address"] = address
+    return create(name, **knobs)
 
 
 def from_sent(place: Sent) -> Launcher:
-    """The launcher of a place, with its knobs as they were.
+    """Return the launcher that a run was sent to, with the same settings.
 
     Raises:
         ValueError: there is no such launcher, or a knob is unknown or out of range.
@@ -37,12 +39,15 @@ def from_sent(place: Sent) -> Launcher:
         >>> lab.launchers.from_sent(Sent("slurm", knobs={"minutes": 90})).place.knobs["minutes"]
         90
     """
-    return create(place.launcher, **({"address": place.address} if place.address else {}), **place.knobs)
+    knobs = dict(place.knobs)
+    if place.address:
+        knobs["address"] = place.address
+    return create(place.launcher, **knobs)
 
 
 def send(runs: Sequence[Run], to: Sent) -> Worker:
-    """Hand runs of one folder to a cluster and return at once: a process of its own, which outlives this one, sees them
-    through. What the launcher cannot do then stands in the runs.
+    """Hand runs of one folder to a cluster and return at once: a separate process, which outlives this one, waits for
+    them. An error of the launcher is written into the runs.
 
     Raises:
         ValueError: there is no such launcher, or a run is at work. OSError: the process or its log cannot be made.

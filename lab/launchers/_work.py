@@ -1,4 +1,4 @@
-"""What a process of a cluster does with a run that was handed to it: train it where its folder is."""
+"""Train a run in a process of a cluster, in the run's own folder."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from lab.runs.execute import execute
 from lab.runs.folder import FINISHED, STALE, Run
 
 PATIENCE = STALE + 30
-"""Seconds to wait for a folder whose former process is about to end: its node is gone, and it may not know yet. Another
-machine's last sign of life counts for `STALE`."""
+"""Seconds to wait for a folder whose former process is about to end: its node is gone, and it may not know yet. The
+last sign of life from another machine counts for `STALE`."""
 
 
 def train_here(path: str, threads: int) -> str:
-    """Train a run to its end, from its last checkpoint where it has one. Returns why it could not; empty if it could.
+    """Train a run to its end, from its last checkpoint if it has one. Returns an error, or an empty text.
 
-    It hears SIGTERM, which a scheduler sends before it ends a job.
+    It handles SIGTERM, which a scheduler sends before it ends a job.
 
     Args:
         path: the run's folder, as its owner sees it.
-        threads: of torch, and how many cores are reserved for it and what loads images ahead of it.
+        threads: of torch, and the cores that are reserved for training and loading.
     """
     import torch
 
@@ -52,6 +52,6 @@ def train_here(path: str, threads: int) -> str:
                 if time.monotonic() > until:
                     return explain(error)
                 time.sleep(1)
-            except Exception as error:  # the folder says the same; who handed the run over hears it, too
+            except Exception as error:  # also written into the folder; the caller gets it, too
                 return explain(error)
     return ""

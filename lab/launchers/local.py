@@ -1,4 +1,4 @@
-"""This machine's queue, one run a device at a time; two small networks share a processor."""
+"""The queue of this machine, one run per device at a time; two small networks share a processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.runs.folder import FINISHED, RUNNING, Run, working
 
 
 class Local(Launcher):
-    """The queue of the folder of runs: a detached process that trains one run a device, after what waits already.
+    """The queue of the folder of runs: a detached process that trains one run per device, after the waiting ones.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("local")
@@ -35,7 +35,7 @@ class Local(Launcher):
         while self._runs:
             over = [run for run in self._runs if self._is_over(run)]
             for run in over:
-                self._runs.remove(run)  # before it is told: who breaks off hears of the others the next time
+                self._runs.remove(run)  # first: a caller that breaks off gets the others the next time
                 yield run
             if self._runs and not over:
                 yield None
@@ -45,7 +45,7 @@ class Local(Launcher):
         queue = Queue(run.path.parent)
         if run.name in queue.names:
             if queue.abandoned:
-                queue.ensure_worker()  # its process died, and this one is here to see the runs through
+                queue.ensure_worker()  # its process died, and this process waits for the runs
             return False
-        # Whoever took it out of the queue, or threw its folder away, will not have it trained.
+        # A run that was removed from the queue, or whose folder was moved, will not be trained.
         return run.state != RUNNING and not working(run)

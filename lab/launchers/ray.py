@@ -1,4 +1,4 @@
-"""A Ray cluster: each run is a task with its processors, GPU and memory, tried again where a node dies."""
+"""A Ray cluster: each run is a task with its processors, GPU and memory, retried if a node dies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ray(Launcher):
     """One task of a Ray cluster for each run.
 
     The nodes need the same version of this library, and see the folder of runs at the same path. A run whose node dies
-    goes on from its last checkpoint on another.
+    continues from its last checkpoint on another.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("ray", address="ray://head:10001", retries=5)
@@ -52,25 +52,25 @@ class Ray(Launcher):
 
         ray = self._connected()
         needs = [needs_of(run.config, self._gpus, self.knobs.memory) for run in runs]
-        for run, one in zip(runs, needs, strict=True):
-            self._refuse_what_fits_nowhere(ray, run, one)
-        for run, one in zip(runs, needs, strict=True):
+        for run, needed in zip(runs, needs, strict=True):
+            self._refuse_what_fits_nowhere(ray, run, needed)
+        for run, needed in zip(runs, needs, strict=True):
             if run.state == FINISHED:
                 continue
             detached.hand_over(run, self.place, Worker.this(), self.outlives)
             if stop_request.pending(run):
                 detached.taken_back(run)
                 continue
-            # A process trains once and goes: what a training leaves in torch never reaches the next.
+            # A process trains once and ends: the state of torch after a training never reaches the next.
             remote = ray.remote(max_calls=1)(train_here).options(
                 name=run.name,
-                num_cpus=one.cpus,
-                num_gpus=one.gpus,
-                memory=one.memory,
+                num_cpus=needed.cpus,
+                num_gpus=needed.gpus,
+                memory=needed.memory,
                 max_retries=self.knobs.retries,
                 scheduling_strategy="SPREAD",
             )
-            self._tasks[remote.remote(str(run.path.resolve()), one.cpus)] = run
+            self._tasks[remote.remote(str(run.path.resolve()), needed.cpus)] = run
 
     def ended(self) -> Iterator[Run | None]:
         ray = self._connected()
@@ -81,12 +81,12 @@ class Ray(Launcher):
                 yield None
             for reference in done:
                 run = self._tasks.pop(reference)
-                with suppress(lock.Held, OSError):  # another process has taken the run over, and writes how it goes
+                with suppress(lock.Held, OSError):  # another process has resumed the run, and writes its state
                     self._settle(ray, reference, run)
                 yield run
 
     def _settle(self, ray: ModuleType, reference: Any, run: Run) -> None:
-        """Say in the run how its task ended, where its folder does not say so yet."""
+        """Write into the run how its task ended, if its folder does not say so yet."""
         try:
             sentence = ray.get(reference)
         except ray.exceptions.RayError as error:  # its process or node died more often than it may
@@ -99,7 +99,8 @@ class Ray(Launcher):
                 writer.status(FAILED, phase="failed", sentence=sentence)
 
     def _take_back(self, ray: ModuleType) -> None:
-        """Cancel what was asked to stop and is not at work, as far as its folder tells; the others hear it there."""
+        """Cancel runs that were asked to stop and are not running, as far as their folders tell; running ones stop
+        themselves."""
         for reference, run in self._tasks.items():
             waits = run.written_state in (QUEUED, STOPPED)
             if run.path not in self._taken_back and waits and stop_request.pending(run):
@@ -107,15 +108,15 @@ class Ray(Launcher):
                 ray.cancel(reference)
 
     def _connected(self) -> ModuleType:
-        """Ray's library, connected to the cluster, or to one that is started where none was named.
+        """Return Ray's library, connected to the cluster, or to a new one if no address was given.
 
         Raises:
-            ValueError: it cannot be reached or started, whatever Ray raises then; says why.
+            ValueError: it cannot be reached or started; says why.
         """
         need("The launcher ray", "ray")
         import ray
 
-        quiet: dict[str, Any] = dict(log_to_driver=False, logging_level=logging.ERROR)
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         address = self.knobs.address
         try:
             if not ray.is_initialized():
@@ -125,9 +126,10 @@ class Ray(Launcher):
                     if address != "auto":
                         raise
                     ray.init(**quiet)
-        except Exception as error:  # a version that differs, a port that is no Ray's, a disk that is full
-            hint = " Start one with `ray start --head`, or leave the address out."
-            hint = hint if isinstance(error, ConnectionError) else ""
+        except Exception as error:  # another version, a port of another program, a full disk
+            hint = ""
+            if isinstance(error, ConnectionError):
+                hint = " Start one with `ray start --head`, or leave the address out."
             where = "on this machine" if address == "auto" else f"at {address}"
             raise ValueError(f"There is no Ray cluster {where} that can be used: {_first_line(error)}{hint}") from None
         self._gpus = bool(ray.cluster_resources().get("GPU"))
@@ -135,14 +137,15 @@ class Ray(Launcher):
 
     @staticmethod
     def _refuse_what_fits_nowhere(ray: ModuleType, run: Run, needs: Needs) -> None:
-        """Ray lets a task wait for ever that no node can take.
+        """Refuse a run that fits on no node: Ray would let its task wait for ever.
 
         Raises:
             ValueError: says what the largest node has.
         """
         nodes: list[dict[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        need = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
-        if not any(all(node.get(what, 0) >= count for what, count in need.items()) for node in nodes):
+        resources = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
+        fits = [all(node.get(name, 0) >= count for name, count in resources.items()) for node in nodes]
+        if not any(fits):
             most = max(nodes, key=lambda node: (node.get("GPU", 0), node.get("CPU", 0)), default={})
             raise ValueError(
                 f"No node of the cluster can take {run.name}: it needs {needs.cpus} processors, {needs.gpus} GPUs and "
@@ -152,4 +155,5 @@ class Ray(Launcher):
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".") + "."
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300].rstrip(".") + "."

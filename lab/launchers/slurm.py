@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 FOLDER = ".slurm"
-"""What submitit keeps of its jobs, in the folder of runs."""
+"""Folder of submitit's files about its jobs, in the folder of runs."""
 
 GRACE = 60.0
 """Seconds that a training has to save itself when the time limit comes near."""
 
 LOOK = 0.1
-"""Seconds between two looks at the process of a training."""
+"""Seconds between two polls of the process of a training."""
 
 LIMITS = 100_000
-"""How often a job may reach its time limit and go back into the queue; submitit says three times, by itself."""
+"""How often a job may reach its time limit and go back into the queue; submitit's default is three times."""
 
 
 @dataclass(frozen=True)
 class _Job:
-    """A run that was handed over. before: when its status had last been written, to tell an old end from a new one."""
+    """A run that was handed over. before: time of its last status before, to tell an old end from a new one."""
 
     run: Run
     job: Any
@@ -52,8 +52,8 @@ class _Job:
 class Slurm(Launcher):
     """One array of Slurm jobs, through submitit; the folder of runs must be shared with the nodes.
 
-    Some minutes before its time is up a job saves a checkpoint, goes back into the queue and goes on from there. What
-    submitit keeps of its jobs lies in `.slurm`, in the folder of runs.
+    Some minutes before its time is up a job saves a checkpoint, goes back into the queue and continues from there.
+    submitit keeps its files in `.slurm`, in the folder of runs.
 
     Example (`run` is that of `lab.launchers`):
         >>> launcher = lab.launchers.create("slurm", partition="gpu", minutes=240)
@@ -87,22 +87,25 @@ class Slurm(Launcher):
         if not runs:
             return
         needs = [needs_of(run.config, bool(self.knobs.gpus), self.knobs.memory) for run in runs]
-        # submitit reads pickles there, so it is a folder that nobody can have filled before.
+        # submitit reads pickles in its folder, so the folder is a new one that nobody can have filled before.
         kept = secrets.token_hex(8)
         folder = runs[0].path.parent / FOLDER / kept
         try:
             executor = submitit.AutoExecutor(folder=folder, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS)
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
+        # One array of jobs, each as large as the largest run needs.
+        options = {"slurm_partition": self.knobs.partition} if self.knobs.partition else {}
         executor.update_parameters(
             name="rankscope",
             timeout_min=self.knobs.minutes,
-            cpus_per_task=max(one.cpus for one in needs),
-            gpus_per_node=self.knobs.gpus if any(one.gpus for one in needs) else 0,
-            mem_gb=max(one.memory for one in needs) / 1e9,
+            cpus_per_task=max(needed.cpus for needed in needs),
+            gpus_per_node=self.knobs.gpus if any(needed.gpus for needed in needs) else 0,
+            mem_gb=max(needed.memory for needed in needs) / 1e9,
             slurm_array_parallelism=self.knobs.at_once,
-            **({"slurm_partition": self.knobs.partition} if self.knobs.partition else {}),
+            **options,
         )
+        # Sign the runs over before they are submitted; one that was stopped meanwhile is taken back.
         for run in runs:
             detached.hand_over(run, self.place, Worker.this(), self.outlives)
             if stop_request.pending(run):
@@ -118,13 +121,13 @@ class Slurm(Launcher):
         self._jobs += map(_Job, runs, jobs, before)
 
     def _found_again(self, run: Run) -> bool:
-        """Take over a run whose job waits, or is at work, since a command handed it over that was interrupted."""
-        found = run.snapshot()
-        if found.place != self.place or found.job is None or found.state not in (QUEUED, RUNNING):
+        """Take over a run whose job waits or runs, after the command that handed it over was interrupted."""
+        snapshot = run.snapshot()
+        if snapshot.place != self.place or snapshot.job is None or snapshot.state not in (QUEUED, RUNNING):
             return False
         if self.knobs.cluster != "slurm":
             return False  # its process is gone, and with it the job
-        kept, _, number = found.job.rpartition("/")
+        kept, _, number = snapshot.job.rpartition("/")
         if not ownership.is_own(run.path, SENT) or not re.fullmatch("([0-9a-f]{16})?", kept):
             return False  # another account names a job, and a folder whose pickles would be read
         import submitit
@@ -132,17 +135,17 @@ class Slurm(Launcher):
         job = submitit.SlurmJob(run.path.parent / FOLDER / kept, number)
         if job.done():
             return False
-        detached.sign(run, self.place, Worker.this(), self.outlives, found.job)
-        self._jobs.append(_Job(run, job, found.status["updated"]))
+        detached.sign(run, self.place, Worker.this(), self.outlives, snapshot.job)
+        self._jobs.append(_Job(run, job, snapshot.status["updated"]))
         return True
 
     def ended(self) -> Iterator[Run | None]:
         while self._jobs:
-            over = [one for one in self._jobs if one.job.done()]
-            for one in over:
-                self._jobs.remove(one)  # one by one: who breaks off hears of the others the next time
-                _settle(one)
-                yield one.run
+            over = [handed for handed in self._jobs if handed.job.done()]
+            for handed in over:
+                self._jobs.remove(handed)  # one at a time: a caller that breaks off gets the others the next time
+                _settle(handed)
+                yield handed.run
             if self._jobs and not over:
                 self._take_back()
                 yield None
@@ -150,20 +153,22 @@ class Slurm(Launcher):
 
     def _take_back(self) -> None:
         """Cancel the jobs of runs that were asked to stop and have not begun."""
-        for one in self._jobs:
-            if one.run.written_state in (QUEUED, STOPPED) and stop_request.pending(one.run):
-                one.job.cancel(check=False)
-                detached.taken_back(one.run)
+        for handed in self._jobs:
+            run = handed.run
+            if run.written_state in (QUEUED, STOPPED) and stop_request.pending(run):
+                handed.job.cancel(check=False)
+                detached.taken_back(run)
 
 
 class SlurmJob:
-    """A job: the training in a process of its own. submitit calls `checkpoint` when the time limit comes near."""
+    """A job: the training in a separate process. submitit calls `checkpoint` when the time limit comes near."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen | None = None
 
     def __call__(self, path: str) -> int:
-        if stop_request.pending(run := Run(Path(path))):  # somebody asked it to stop before it began
+        run = Run(Path(path))
+        if stop_request.pending(run):  # it was asked to stop before it began
             detached.taken_back(run)
             return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
@@ -173,7 +178,7 @@ class SlurmJob:
         return self._process.returncode
 
     def checkpoint(self, path: str) -> DelayedSubmission | None:
-        """What goes back into the queue, once the run has saved itself; None if it has ended, or somebody asked it to.
+        """Return the job that goes back into the queue, once the run has saved itself; None if it ended or was stopped.
 
         It goes back after a kill, too, from the checkpoint before.
         """
@@ -191,18 +196,19 @@ class SlurmJob:
             self._process.wait()
         if to_stop or stop_request.pending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
             return None
-        with suppress(lock.Held, OSError), Writer(run) as writer:  # or its state says less, and it goes on all the same
+        with suppress(lock.Held, OSError), Writer(run) as writer:  # it goes back even if this cannot be written
             writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
         return DelayedSubmission(SlurmJob(), path)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_process": None}  # a process does not travel
+        return {"_process": None}  # a process cannot be pickled
 
 
-def _settle(one: _Job) -> None:
-    """Say of a run whose job ended without a word what became of the job."""
-    run, job = one.run, one.job
-    if working(run) or (run.state in ENDED and run.status["updated"] != one.before):
+def _settle(handed: _Job) -> None:
+    """Write into a run whose job ended without a word what became of the job."""
+    run = handed.run
+    job = handed.job
+    if working(run) or (run.state in ENDED and run.status["updated"] != handed.before):
         return
     reason = str(job.exception() or "no reason is known").strip().splitlines()[-1][:300].rstrip(".")
     sentence = f"Its job {job.job_id} ended without training it: {reason}. See {job.paths.stderr}."

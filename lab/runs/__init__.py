@@ -32,9 +32,24 @@ if TYPE_CHECKING:
     from lab.integrations.recording.recorder import record
 
 __all__ = [
-    "SECTIONS", "Run", "RunConfig", "Writer", "check_available", "create", "default_root", "difference",
-    "embed_folder", "execute", "free_name", "from_embeddings", "join", "list", "open", "presets", "record",
-]  # fmt: skip
+    "SECTIONS",
+    "Run",
+    "RunConfig",
+    "Writer",
+    "check_available",
+    "create",
+    "default_root",
+    "difference",
+    "embed_folder",
+    "execute",
+    "free_name",
+    "from_embeddings",
+    "join",
+    "list",
+    "open",
+    "presets",
+    "record",
+]
 
 _INTEGRATIONS = {
     "embed_folder": "lab.integrations.importing.folder",

@@ -1,4 +1,4 @@
-"""What the words of a file may name: entries of the catalogues, networks by their names, and paths inside its folder.
+"""What the words of a file may name: entries of the catalogues, names of networks, and paths inside its folder.
 
 A person who types a word may name a program. A word in a file never runs a program. It names a path outside its folder,
 an address or a download only where the person has the right to it: this account wrote the file (`lab.core.ownership`),
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 roots: Callable[[], tuple[Path, ...] | None] = type(None)
-"""The folders that every stored path must lie below; None outside the dashboard, which sets this function."""
+"""The folders that every stored path must be below; None outside the dashboard, which replaces this function."""
 
 
 @dataclass(frozen=True)
 class Reference:
     """Something outside the catalogues that a file names.
 
-    knob: where it stands, as section.knob. kind: `program`, `path`, `address` or `download`. value: what is named.
-    allowed: whether it may be read. right: what a person types to allow it.
+    knob: its place, as section.knob. kind: `program`, `path`, `address` or `download`. value: the word itself.
+    allowed: whether it may be read. right: the flag that a person types to allow it.
     """
 
     knob: str
@@ -55,7 +55,7 @@ class Rights:
     """What the words of one file may name.
 
     what: the file, as a sentence begins with it. folder: that of the run. allow: some of `EVERYTHING`.
-    below: further folders that paths may lie below. on_page: whether a page of the dashboard reads the file.
+    below: further folders that paths may be below. on_page: whether a page of the dashboard reads the file.
     again: how a person gives a program instead.
     """
 
@@ -78,41 +78,47 @@ class Rights:
         Raises:
             ValueError: names the file, the knob, its value, and how a person allows it.
         """
-        for one in references:
-            if not one.allowed:
-                raise ValueError(self._why_not_on_page(one) if self.on_page else self._why_not(one))
+        for reference in references:
+            if reference.allowed:
+                continue
+            if self.on_page:
+                raise ValueError(self._why_not_on_page(reference))
+            raise ValueError(self._why_not(reference))
 
     def _inside(self, value: str) -> bool:
         try:
             place = whole(value)
-            folders = [*self.below, *([] if self.folder is None else [self.folder])]
+            folders = list(self.below)
+            if self.folder is not None:
+                folders.append(self.folder)
             return any(place.is_relative_to(whole(folder)) for folder in folders)
-        except (ValueError, OSError, RuntimeError):  # no path of any file
+        except (ValueError, OSError, RuntimeError):  # not a valid path
             return False
 
-    def _why_not(self, one: Reference) -> str:
-        named = f"{self.what} names the {one.kind} {quoted(one.value)} ({one.knob})"
-        if one.kind == PROGRAM:
+    def _why_not(self, reference: Reference) -> str:
+        named = f"{self.what} names the {reference.kind} {quoted(reference.value)} ({reference.knob})"
+        if reference.kind == PROGRAM:
             return f"{named}, and no program is run because a file names it; if you trust it, {self.again}."
-        outside = ", which lies outside its folder" if one.kind == PATH else ""
+        if reference.kind == PATH:
+            named += ", which lies outside its folder"
         return (
-            f"{named}{outside}, and this account did not write that; if you trust the sender, add {one.right} "
-            f"(in Python allow={ALLOW[one.kind]!r})."
+            f"{named}, and this account did not write that; if you trust the sender, add {reference.right} "
+            f"(in Python allow={ALLOW[reference.kind]!r})."
         )
 
-    def _why_not_on_page(self, one: Reference) -> str:
-        said = f"{one.knob}: {one.value[:200]}"
-        if one.kind == PATH:
+    def _why_not_on_page(self, reference: Reference) -> str:
+        named = f"{reference.knob}: {reference.value[:200]}"
+        if reference.kind == PATH:
             folders = ", ".join(map(str, self.below))
             return (
-                f"{said} lies outside the folders that this dashboard may read ({folders}); start it with --data "
+                f"{named} lies outside the folders that this dashboard may read ({folders}); start it with --data "
                 "FOLDER to allow it."
             )
-        if one.kind == ADDRESS:
-            return f"{said} is an address, and this dashboard reads only files of this machine; use the command `lab`."
-        if one.kind == PROGRAM:
-            return f"{said} is a program, and this dashboard runs none; use the command `lab`."
-        return f"{said} would be downloaded, and this dashboard fetches nothing for a run; use the command `lab`."
+        if reference.kind == ADDRESS:
+            return f"{named} is an address, and this dashboard reads only files of this machine; use the command `lab`."
+        if reference.kind == PROGRAM:
+            return f"{named} is a program, and this dashboard runs none; use the command `lab`."
+        return f"{named} would be downloaded, and this dashboard fetches nothing for a run; use the command `lab`."
 
 
 def chosen(allow: Iterable[str] | str) -> frozenset[str]:
@@ -122,7 +128,8 @@ def chosen(allow: Iterable[str] | str) -> frozenset[str]:
         ValueError: there is no such right; lists them.
     """
     words = frozenset([allow] if isinstance(allow, str) else allow)
-    if unknown := sorted(map(str, words - EVERYTHING)):
+    unknown = sorted(map(str, words - EVERYTHING))
+    if unknown:
         raise ValueError(f"allow takes {', '.join(sorted(EVERYTHING))}; got {', '.join(unknown)}.")
     return words
 
@@ -130,7 +137,7 @@ def chosen(allow: Iterable[str] | str) -> frozenset[str]:
 def named(
     section: str, entry: Any, values: Mapping[str, Any], downloads: bool = True
 ) -> Iterator[tuple[str, str, str]]:
-    """Find what the knobs of one entry name: yields section.knob, the kind and the value.
+    """Find what the knobs of an entry name: yields section.knob, the kind and the value.
 
     Args:
         entry: the class of the catalogue, or a `Knobs` class.
@@ -139,24 +146,28 @@ def named(
     """
     knobs: type[Knobs] = entry if issubclass(entry, Knobs) else entry.Knobs
     for declared in describe(knobs):
-        value, knob = values.get(declared.name), f"{section}.{declared.name}"
+        value = values.get(declared.name)
+        knob = f"{section}.{declared.name}"
         if not isinstance(value, str) or not value:
             continue
         if declared.path:
             yield knob, ADDRESS if is_address(value) else PATH, value
         elif declared.network and values.get("network") is None:
             yield from _of_network(knob, value)
-    if not downloads or values.get("network") is not None:
-        return
-    if fetched := getattr(entry, "download", lambda _: "")(values):
-        yield f"{section}.pretrained", DOWNLOAD, fetched
+    if downloads and values.get("network") is None and hasattr(entry, "download"):
+        weights = entry.download(values)
+        if weights:
+            yield f"{section}.pretrained", DOWNLOAD, weights
 
 
 def _of_network(knob: str, value: str) -> Iterator[tuple[str, str, str]]:
-    """Find what the word of a network names: a network's name, or an encoder as JSON, whose own knobs are looked at."""
+    """Find what the word of a network names: a network's name, or an encoder as JSON with knobs of its own."""
     if not value.startswith("{"):
-        if (kind := kind_of(value)) != NAME:
-            yield knob, kind, value.removeprefix("local-dir:") if kind == PATH else value
+        kind = kind_of(value)
+        if kind == PATH:
+            yield knob, kind, value.removeprefix("local-dir:")
+        elif kind != NAME:
+            yield knob, kind, value
         return
     from lab.encoders.adapted import encoder_in
 
@@ -174,7 +185,7 @@ def check_images(images: ImageSet, rights: Rights) -> None:
 
     if isinstance(images, StreamedSet):
         files = [rights.reference(images.name, PATH, file) for file in images.index.files]
-        rights.check(replace(one, value=f"{one.value} or what it links to") for one in files)
+        rights.check(replace(file, value=f"{file.value} or what it links to") for file in files)
     if images.root is None or images.pixels is not None:
         return
     paths = [images.path(i) for i in range(len(images))]

@@ -1,6 +1,6 @@
-"""What a run is made of: one choice a section, each with its declared knobs; YAML in and out.
+"""A run's configuration: one choice per section, each with its declared knobs; YAML in and out.
 
-The table of sections is the one place that says what a run consists of. The CLI's flags, the YAML file, the
+The table of sections is the only place that says what a run consists of. The CLI's flags, the YAML file, the
 dashboard's form and the comparison of two runs all read it. Nothing here imports torch until a choice is checked.
 """
 
@@ -46,11 +46,11 @@ class Section:
     default: Any = None  # str or None; a tuple of str where there are many
 
     def names(self) -> tuple[str, ...]:
-        """What can be chosen; reads a folder and imports nothing."""
+        """Return the names that can be chosen; reads a folder and imports nothing."""
         return importlib.import_module(self.package).names() if self.package else ()
 
     def knobs_of(self, name: str | None = None) -> type[Knobs]:
-        """The declared knobs of one choice; imports it.
+        """Return the declared knobs of a choice; imports it.
 
         Raises:
             ValueError: the name is unknown; the message lists the legal ones.
@@ -61,44 +61,41 @@ class Section:
         return getattr(importlib.import_module(module), attribute)
 
 
-SECTIONS = {
-    section.name: section
-    for section in (
-        Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
-        Section(
-            "augmentation",
-            "how training images are cropped, flipped and changed",
-            knobs="lab.data.images.transform_knobs:AugmentationKnobs",
-        ),
-        Section(
-            "testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"
-        ),
-        Section("encoder", "network that makes an embedding of an image", package="lab.encoders", default="small_cnn"),
-        Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
-        Section("loss", "what the training minimises", package="lab.losses", default="recall_at_k"),
-        Section("wrappers", "around the loss, the first innermost", package="lab.wrappers", many=True, default=()),
-        Section("optimiser", "how gradients change the weights", package="lab.training.optimisers", default="adamw"),
-        Section("schedule", "how the learning rate changes", package="lab.training.schedules", default="cosine"),
-        Section("training", "steps, chunks, device, checkpoints", knobs="lab.training.settings:TrainingKnobs"),
-        Section("metrics", "what is measured", package="lab.metrics", many=True, default=("hit_rate_at_k", "map_at_r")),
-        Section("evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"),
-    )
-}
+_SECTIONS = (
+    Section("data", "images, labels and splits", package="lab.data", default="emoji7"),
+    Section(
+        "augmentation",
+        "how training images are cropped, flipped and changed",
+        knobs="lab.data.images.transform_knobs:AugmentationKnobs",
+    ),
+    Section("testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"),
+    Section("encoder", "network that makes an embedding of an image", package="lab.encoders", default="small_cnn"),
+    Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
+    Section("loss", "what the training minimises", package="lab.losses", default="recall_at_k"),
+    Section("wrappers", "around the loss, the first innermost", package="lab.wrappers", many=True, default=()),
+    Section("optimiser", "how gradients change the weights", package="lab.training.optimisers", default="adamw"),
+    Section("schedule", "how the learning rate changes", package="lab.training.schedules", default="cosine"),
+    Section("training", "steps, chunks, device, checkpoints", knobs="lab.training.settings:TrainingKnobs"),
+    Section("metrics", "what is measured", package="lab.metrics", many=True, default=("hit_rate_at_k", "map_at_r")),
+    Section("evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"),
+)
+SECTIONS = {section.name: section for section in _SECTIONS}
 
 
 def derived_knobs(section: Section, knobs: type[Knobs]) -> tuple[str, ...]:
-    """Knobs of a loss or wrapper that nobody gives: they follow from the data set and the encoder."""
+    """Return the knobs of a loss or wrapper that follow from the data set and the encoder; nobody gives them."""
     if section.name not in ("loss", "wrappers"):
         return ()
-    return tuple(k for k in DERIVED if k in knobs.model_fields and knobs.model_fields[k].is_required())
+    fields_of = knobs.model_fields
+    return tuple(knob for knob in DERIVED if knob in fields_of and fields_of[knob].is_required())
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A name (None in a section of plain knobs) with its checked knobs. `derived` ones are left to the build.
+    """A name (None in a section of plain knobs) with its checked knobs. The `derived` knobs are set when it is built.
 
-    missing: why the entry is not here, in one sentence; its knobs then stand as they were stored. Empty for others.
-    rights: what its words may name; None for those that a person typed.
+    missing: why the entry is not installed, in one sentence; its knobs are then as they were stored. Else empty.
+    rights: what its words may name; None for words that a person typed.
     """
 
     section: str
@@ -110,7 +107,7 @@ class Choice:
 
     @classmethod
     def of(cls, section: Section, value: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
-        """Check what a person wrote, or what a run stored, whose entry may be of a package that is not here.
+        """Check the words of a person or of a stored run, whose entry may be of a package that is not installed.
 
         Raises:
             ValueError: unknown name or knob, a value out of range, or no mapping; lists what is legal.
@@ -119,7 +116,9 @@ class Choice:
             value = {"name": value}
         if value is not None and not isinstance(value, Mapping):
             raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
-        values, name = {str(key): value for key, value in (value or {}).items()}, None  # YAML has keys of other kinds
+        # Which entry of the catalogue?
+        values = {str(key): value for key, value in (value or {}).items()}  # YAML has keys of other kinds
+        name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
@@ -132,57 +131,60 @@ class Choice:
             if not stored:
                 raise
             return cls(section.name, str(name), Unchecked(**values), missing=str(error))
+        # Check its knobs; those that follow from the data cannot be given.
         derived = derived_knobs(section, declared)
         for knob in derived:
             if knob in values:
                 raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
-        gone: dict[str, str] = {}  # names of catalogues that no installed package brings, each with a sentence
-        for one in describe(declared) if stored else ():
-            if one.catalog and isinstance(values.get(one.name), str) and values[one.name] not in one.choices:
-                try:
-                    importlib.import_module(one.catalog).get(values[one.name])
-                except ValueError as error:
-                    gone[one.name] = str(error)
-        knobs = declared(**{k: v for k, v in values.items() if k not in gone}, **{k: DERIVED[k] for k in derived})
-        # The names stand as they were stored; whoever builds what they name is refused in the same words.
-        knobs = knobs.model_copy(update={k: values[k] for k in gone}) if gone else knobs
-        return cls(section.name, name, knobs, derived, " ".join(gone.values()))
+        uninstalled = _uninstalled(declared, values) if stored else {}
+        knobs = declared(
+            **{knob: value for knob, value in values.items() if knob not in uninstalled},
+            **{knob: DERIVED[knob] for knob in derived},
+        )
+        if uninstalled:  # their names stay as they were stored; building what they name fails with the same sentence
+            knobs = knobs.model_copy(update={knob: values[knob] for knob in uninstalled})
+        return cls(section.name, name, knobs, derived, " ".join(uninstalled.values()))
 
     @property
     def outside(self) -> bool:
-        """Whether it was made elsewhere: imported vectors, somebody's own loop. Its knob `what` says in words what it
-        was; nothing can be built of it."""
+        """Whether it is external: imported embeddings, or a training loop of the user's own. Its knob `what` describes
+        it in words; nothing can be built of it."""
         return self.name == OUTSIDE and isinstance(self.knobs, Unchecked)
 
     @property
     def values(self) -> dict[str, Any]:
         """Every knob but the derived ones, as plain numbers, strings and tuples."""
-        return {k: v for k, v in self.knobs.model_dump().items() if k not in self.derived}
+        return {knob: value for knob, value in self.knobs.model_dump().items() if knob not in self.derived}
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the YAML file."""
-        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in self.values.items()}
+        """Return the choice as the YAML file has it."""
+        plain = {knob: list(value) if isinstance(value, tuple) else value for knob, value in self.values.items()}
         return {"name": self.name, **plain} if self.name else plain
 
     def named(self, instead: Mapping[str, Any] | None = None, downloads: bool = True) -> Iterator[tuple[str, str, str]]:
         """Find what its words name outside the catalogues, as `boundary.named` does. instead: as `create` takes it."""
-        if not (self.outside or isinstance(self.knobs, Unchecked)):
-            entry = SECTIONS[self.section].knobs_of(self.name)
-            package = SECTIONS[self.section].package
-            entry = importlib.import_module(package).get(self.name) if package else entry
-            yield from boundary.named(self.section, entry, {**self.values, **(instead or {})}, downloads)
+        if self.outside or isinstance(self.knobs, Unchecked):
+            return
+        section = SECTIONS[self.section]
+        if section.package:
+            entry = importlib.import_module(section.package).get(self.name)
+        else:
+            entry = section.knobs_of(self.name)
+        yield from boundary.named(self.section, entry, {**self.values, **(instead or {})}, downloads)
 
     def programs(self) -> Iterator[tuple[str, str, str]]:
         """Find programs in every text of a form, also where none would be run: section.knob, the kind and the value.
 
-        A path that is there is a file of weights or of data, whatever its suffix.
+        A path that exists is a file of weights or of data, whatever its suffix.
         """
-        for declared in () if isinstance(self.knobs, Unchecked) else describe(type(self.knobs)):
+        if isinstance(self.knobs, Unchecked):
+            return
+        for declared in describe(type(self.knobs)):
             value = self.values.get(declared.name)
             if not isinstance(value, str) or declared.choices or declared.name == "device":  # cuda:1
                 continue
-            there = declared.path and os.path.exists(os.path.expanduser(value))
-            if kind_of(value) == PROGRAM and not value.startswith("{") and not there:
+            is_file = declared.path and os.path.exists(os.path.expanduser(value))
+            if kind_of(value) == PROGRAM and not value.startswith("{") and not is_file:
                 yield f"{self.section}.{declared.name}", PROGRAM, value
 
     def check(self, instead: Mapping[str, Any] | None = None) -> None:
@@ -211,7 +213,21 @@ class Choice:
             )
         self.check(instead)
         package = importlib.import_module(str(SECTIONS[self.section].package))
-        return package.create(self.name, **{**self.values, **(instead or {})}, **{k: derived[k] for k in self.derived})
+        given = {**self.values, **(instead or {})}
+        return package.create(self.name, **given, **{knob: derived[knob] for knob in self.derived})
+
+
+def _uninstalled(declared: type[Knobs], values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the knobs that name an entry of a catalogue that no installed package has, each with a sentence."""
+    sentences = {}
+    for knob in describe(declared):
+        value = values.get(knob.name)
+        if knob.catalog and isinstance(value, str) and value not in knob.choices:
+            try:
+                importlib.import_module(knob.catalog).get(value)
+            except ValueError as error:
+                sentences[knob.name] = str(error)
+    return sentences
 
 
 @dataclass(frozen=True)
@@ -263,14 +279,17 @@ class RunConfig:
                 meant = near(name, SECTIONS)
                 hint = _knob_elsewhere(str(name)) or (f" (did you mean {meant!r}?)" if meant else "")
                 raise ValueError(f"A run has no section {quoted(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
-        chosen: dict[str, Any] = {
-            name: _chosen(section, sections.get(name), stored) for name, section in SECTIONS.items()
-        }
-        device, encoder, explicit = chosen["training"].knobs.device, chosen["encoder"], sections.get("encoder")
-        if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", device):  # whether it is there is found out where it trains
+        chosen: dict[str, Any] = {}
+        for name, section in SECTIONS.items():
+            chosen[name] = _chosen(section, sections.get(name), stored)
+        device = chosen["training"].knobs.device
+        if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", device):  # the machine that trains checks that it exists
             raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(device)}.")
-        follows = "normalise" in encoder.values and not (isinstance(explicit, Mapping) and "normalise" in explicit)
-        if follows and _lengths_matter(chosen["loss"].name):  # its anchors lie anywhere (003)
+        # A loss whose anchors have any length (003) decides that embeddings keep their lengths, unless the user did.
+        encoder = chosen["encoder"]
+        given = sections.get("encoder")
+        is_given = isinstance(given, Mapping) and "normalise" in given
+        if "normalise" in encoder.values and not is_given and _lengths_matter(chosen["loss"].name):
             chosen["encoder"] = Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
         return cls(**chosen).with_rights(rights)
 
@@ -284,73 +303,85 @@ class RunConfig:
         return cls.of(given_yaml(path))
 
     def with_rights(self, rights: Rights | None) -> RunConfig:
-        """Return this configuration, its words judged by other rights; None for words that a person typed."""
-        many: Any = {
-            name: tuple(replace(one, rights=rights) for one in chosen)
-            if isinstance(chosen, tuple)
-            else replace(chosen, rights=rights)
-            for name, chosen in self
-        }
-        return RunConfig(**many)
+        """Return this configuration with other rights for its words; None for words that a person typed."""
+        sections: dict[str, Any] = {}
+        for name, chosen in self:
+            if isinstance(chosen, tuple):
+                sections[name] = tuple(replace(choice, rights=rights) for choice in chosen)
+            else:
+                sections[name] = replace(chosen, rights=rights)
+        return RunConfig(**sections)
 
     @property
     def rights(self) -> Rights | None:
-        """What its words may name; None for those that a person typed."""
+        """What its words may name; None for words that a person typed."""
         return self.encoder.rights
 
     @property
     def choices(self) -> tuple[Choice, ...]:
         """Every choice of every section."""
-        return tuple(one for _, chosen in self for one in (chosen if isinstance(chosen, tuple) else (chosen,)))
+        choices: list[Choice] = []
+        for _, chosen in self:
+            choices += chosen if isinstance(chosen, tuple) else (chosen,)
+        return tuple(choices)
 
     def references(self, rights: Rights) -> tuple[Reference, ...]:
         """List what its words name outside the catalogues, and whether these rights allow it."""
-        return tuple(rights.reference(*words) for one in self.choices for words in one.named())
+        references = []
+        for choice in self.choices:
+            references += [rights.reference(*words) for words in choice.named()]
+        return tuple(references)
 
     @property
     def program(self) -> str:
-        """The program that makes its network, where one does; else empty."""
-        return next((value for _, kind, value in self.encoder.named(downloads=False) if kind == PROGRAM), "")
+        """The program that makes its network, if one does; else empty."""
+        for _, kind, value in self.encoder.named(downloads=False):
+            if kind == PROGRAM:
+                return value
+        return ""
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        return ((f.name, getattr(self, f.name)) for f in fields(self))
+        return ((section.name, getattr(self, section.name)) for section in fields(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the YAML file; `RunConfig.of` of it is equal to this."""
-        return {
-            name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else chosen.as_dict()
-            for name, chosen in self
-        }
+        """Return the sections as the YAML file has them; `RunConfig.of` of them is equal to this."""
+        sections: dict[str, Any] = {}
+        for name, chosen in self:
+            if isinstance(chosen, tuple):
+                sections[name] = [choice.as_dict() for choice in chosen]
+            else:
+                sections[name] = chosen.as_dict()
+        return sections
 
     @property
     def outside(self) -> bool:
-        """Whether the embeddings were made elsewhere, so that nothing here can be trained or embed an image."""
+        """Whether the embeddings are external, so that nothing here can be trained or embed an image."""
         return self.encoder.outside
 
     @property
     def imported(self) -> bool:
-        """Whether nothing was trained here at all: imported vectors, or a loop of somebody's own that was recorded."""
+        """Whether nothing was trained here at all: imported embeddings, or a recorded loop of the user's own."""
         return self.loss.outside and not self.loss.values.get("what")
 
     @property
     def method(self) -> str:
-        """What a person called the method of a run that was made elsewhere; "" where nobody said, and for others."""
+        """The name of the method of an external run; "" if none was given, and for other runs."""
         return str(self.loss.values.get("method") or "") if self.imported else ""
 
     @property
     def seed(self) -> int | None:
-        """The seed; None where the run was made elsewhere and nobody said."""
+        """The seed; None for an external run without one."""
         return self.loss.values.get("seed") if self.imported else self.training.knobs.seed
 
     @property
     def foreign(self) -> bool:
-        """Whether data, encoder or loss came from elsewhere, so that this configuration alone cannot train a run."""
-        return any(one.outside for one in (self.data, self.encoder, self.loss))
+        """Whether data, encoder or loss are external, so that this configuration alone cannot train a run."""
+        return any(choice.outside for choice in (self.data, self.encoder, self.loss))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """A sentence for each entry that is not here: what it is and how to get it."""
-        return tuple(one.missing for one in self.choices if one.missing)
+        """A sentence for each entry that is not installed: what it is and how to get it."""
+        return tuple(choice.missing for choice in self.choices if choice.missing)
 
     def paths(self) -> Iterator[tuple[str, Path]]:
         """Every knob that names a file or folder of this machine, as `section.knob`, with the whole path."""
@@ -363,10 +394,11 @@ class RunConfig:
         return ((knob, value) for knob, value in self._places() if is_address(value))
 
     def _places(self) -> Iterator[tuple[str, str]]:
-        for one in self.choices:
-            for declared in describe(type(one.knobs)):
-                if declared.path and (value := one.values.get(declared.name)):
-                    yield f"{one.section}.{declared.name}", str(value)
+        for choice in self.choices:
+            for declared in describe(type(choice.knobs)):
+                value = choice.values.get(declared.name)
+                if declared.path and value:
+                    yield f"{choice.section}.{declared.name}", str(value)
 
     @property
     def similarity(self) -> str:
@@ -378,9 +410,9 @@ class RunConfig:
         return yaml_reader.dump(self.as_dict(), width=120)
 
     def changed(self, path: str, value: Any) -> RunConfig:
-        """A copy with one knob (`loss.tau1`) or one whole section (`loss`) changed.
+        """Return a copy with one knob (`loss.tau1`) or one whole section (`loss`) changed.
 
-        Another loss decides anew whether embeddings get unit length, unless a person had decided against the old one.
+        Another loss decides again whether embeddings get unit length, unless the user had decided against the old loss.
 
         Raises:
             ValueError: what `of` refuses, or a path through a section that holds many choices.
@@ -397,7 +429,7 @@ class RunConfig:
         return RunConfig.of({**changed, section: value}, stored=stored, rights=self.rights)
 
     def typed(self, path: str, text: str) -> Any:
-        """Return a value of a knob (`loss.tau`) that a person typed: as YAML, but a knob of texts takes 010 as it is.
+        """Return a value of a knob (`loss.tau`) that a person typed, read as YAML; a knob of texts takes 010 as it is.
 
         Raises:
             ValueError: it is no YAML.
@@ -405,11 +437,11 @@ class RunConfig:
         section, _, name = path.partition(".")
         chosen = getattr(self, section, None)
         knobs = describe(type(chosen.knobs)) if isinstance(chosen, Choice) else []
-        texts = any(one.name == name and one.kind is str and not one.many for one in knobs)
-        return text if texts and text != "null" else yaml_reader.load(text)
+        is_text = any(knob.name == name and knob.kind is str and not knob.many for knob in knobs)
+        return text if is_text and text != "null" else yaml_reader.load(text)
 
     def flags(self) -> list[str]:
-        """Words that, after `lab train`, give this configuration: names and knobs, where they are not the default ones.
+        """Return the words that, after `lab train`, give this configuration: names and knobs that are not defaults.
 
         Example:
             >>> import lab
@@ -419,35 +451,44 @@ class RunConfig:
         words: list[str] = []
         for name, chosen in self:
             section = SECTIONS[name]
-            entries, default = (chosen, section.default) if section.many else ((chosen,), (section.default,))
-            names = tuple(one.name for one in entries)
+            choices = chosen if section.many else (chosen,)
+            default = section.default if section.many else (section.default,)
+            names = tuple(choice.name for choice in choices)
             if section.package and names != default:
-                words += [word for one in names or ("none",) for word in (f"--{name}", one)]
-            for one in entries:
-                prefix = f"{name}.{one.name}" if section.many else name
-                defaults = {knob: field.default for knob, field in type(one.knobs).model_fields.items()}
-                if name == "encoder" and _lengths_matter(self.loss.name):
-                    defaults["normalise"] = False
-                for knob, value in one.values.items():  # those of an entry that is not here have no defaults
-                    if knob not in defaults or value != defaults[knob]:
-                        listed = (value or (None,)) if isinstance(value, tuple) else (value,)  # a flag needs a word
-                        switch = isinstance(value, bool)
-                        words += [f"--no-{prefix}.{knob}" if value is False else f"--{prefix}.{knob}"]
-                        words += [] if switch else map(word, listed)
+                for entry in names or ("none",):
+                    words += [f"--{name}", entry]
+            for choice in choices:
+                prefix = f"{name}.{choice.name}" if section.many else name
+                words += self._flags_of(choice, prefix)
         return words
+
+    def _flags_of(self, choice: Choice, prefix: str) -> Iterator[str]:
+        defaults = {knob: field.default for knob, field in type(choice.knobs).model_fields.items()}
+        if choice.section == "encoder" and _lengths_matter(self.loss.name):
+            defaults["normalise"] = False
+        for knob, value in choice.values.items():  # the knobs of an entry that is not installed have no defaults
+            if knob in defaults and value == defaults[knob]:
+                continue
+            yield f"--no-{prefix}.{knob}" if value is False else f"--{prefix}.{knob}"
+            if isinstance(value, tuple):
+                yield from map(word, value or (None,))  # a flag needs a word
+            elif not isinstance(value, bool):
+                yield word(value)
 
 
 def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections before their loss is exchanged: `encoder.normalise` goes where it only followed from that loss."""
+    """Return sections without an `encoder.normalise` that only followed from their loss, which is to be replaced."""
+    remaining = dict(sections)
     encoder: Any = sections.get("encoder")
     loss = sections.get("loss")
     name = loss.get("name") if isinstance(loss, Mapping) else loss
-    followed = isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name))
-    return {**sections, "encoder": {k: v for k, v in encoder.items() if k != "normalise"}} if followed else {**sections}
+    if isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name)):
+        remaining["encoder"] = {knob: value for knob, value in encoder.items() if knob != "normalise"}
+    return remaining
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections of both; the knobs of one that is changed stay, unless another entry is named."""
+    """Return the sections of both; the knobs of a changed section stay, unless another entry is named."""
     result: dict[str, Any] = dict(base)
     for name, change in changes.items():
         before: Any = result.get(name)
@@ -458,7 +499,7 @@ def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Dotted path to the two values, for every knob or name in which two configurations differ (None: not there).
+    """Return dotted path to the two values, for every knob or name in which two configurations differ (None: absent).
 
     Example:
         >>> import lab
@@ -466,13 +507,17 @@ def difference(one: RunConfig, other: RunConfig) -> dict[str, tuple[Any, Any]]:
         >>> lab.runs.difference(config, config.changed("loss.tau", 0.05))
         {'loss.tau': (0.02, 0.05)}
     """
-    left, right = flat(one.as_dict()), flat(other.as_dict())
-    paths = list(dict.fromkeys([*left, *right]))
-    return {p: (left.get(p), right.get(p)) for p in paths if left.get(p) != right.get(p)}
+    left = flat(one.as_dict())
+    right = flat(other.as_dict())
+    differing = {}
+    for path in dict.fromkeys([*left, *right]):
+        if left.get(path) != right.get(path):
+            differing[path] = (left.get(path), right.get(path))
+    return differing
 
 
 def presets() -> dict[str, Path]:
-    """Name to YAML file of the configurations that come with the package; the first lines say what each is for.
+    """Return the name and YAML file of the presets of the package; the first lines of a file say what it is for.
 
     Example:
         >>> import lab
@@ -483,7 +528,7 @@ def presets() -> dict[str, Path]:
 
 
 def read_yaml(path: Path | str) -> dict[str, Any]:
-    """The mapping in a YAML file, or in the preset or recipe of that name.
+    """Return the mapping in a YAML file, or in the preset or recipe of that name.
 
     Raises:
         ValueError: no such file, not readable as YAML, or no mapping.
@@ -529,20 +574,23 @@ def refuse_programs(sections: Mapping[str, Any], what: str, typed: Collection[st
     rights = Rights(what, allow=EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION")
     for name, section in SECTIONS.items():
         chosen = sections.get(name)
-        for one in chosen if isinstance(chosen, list | tuple) else (chosen,):
-            values = dict(one) if isinstance(one, Mapping) else {"name": one}
-            entry = values.get("name") or (section.default if not section.many else None)
+        for choice in chosen if isinstance(chosen, list | tuple) else (chosen,):
+            values = dict(choice) if isinstance(choice, Mapping) else {"name": choice}
+            entry = values.get("name")
+            if not entry and not section.many:
+                entry = section.default
             if section.package and entry in section.names():
                 kind = importlib.import_module(section.package).get(entry)
-                found = [words for words in boundary.named(name, kind, values, False) if words[0] not in typed]
-                rights.check(rights.reference(*words) for words in found)
+                for words in boundary.named(name, kind, values, downloads=False):
+                    if words[0] not in typed:
+                        rights.check([rights.reference(*words)])
 
 
 def parse_yaml(text: str, name: str) -> dict[str, Any]:
-    """The mapping in a YAML text, wherever it comes from.
+    """Return the mapping in a YAML text.
 
     Args:
-        name: what the message calls it.
+        name: the name of the text in messages.
 
     Raises:
         ValueError: no YAML, or no mapping.
@@ -557,25 +605,31 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
 
 
 def _knob_elsewhere(name: str) -> str:
-    """Where a knob belongs that stands where sections do; nothing where no section has one of nearly this name."""
-    sections = [one for one in SECTIONS.values() if not one.many]
-    places = {knob: one.name for one in reversed(sections) for knob in one.knobs_of(one.default).model_fields}
-    meant = near(name, places, cutoff=0.8)
-    return f" (did you mean the knob {meant} of {places[meant]}, {places[meant]}={{'{meant}': ...}}?)" if meant else ""
+    """Return a hint at the knob whose name is nearest, if a word is no section; empty if no knob has such a name."""
+    sections = [section for section in SECTIONS.values() if not section.many]
+    owners: dict[str, str] = {}
+    for section in reversed(sections):
+        owners |= dict.fromkeys(section.knobs_of(section.default).model_fields, section.name)
+    meant = near(name, owners, cutoff=0.8)
+    if not meant:
+        return ""
+    owner = owners[meant]
+    return f" (did you mean the knob {meant} of {owner}, {owner}={{'{meant}': ...}}?)"
 
 
 def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice, ...]:
     if not section.many:
         return Choice.of(section, value, stored)
-    value = section.default if value is None else value
+    if value is None:
+        value = section.default
     if not isinstance(value, list | tuple):
         raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {quoted(value)}.")
-    chosen = tuple(Choice.of(section, one, stored) for one in value)
-    named = set[str]()
-    for one in chosen:
-        if one.name in named:
-            raise ValueError(f"{section.name} names {one.name} twice.")
-        named.add(one.name)
+    chosen = tuple(Choice.of(section, entry, stored) for entry in value)
+    names = set()
+    for choice in chosen:
+        if choice.name in names:
+            raise ValueError(f"{section.name} names {choice.name} twice.")
+        names.add(choice.name)
     return chosen
 
 
@@ -585,22 +639,29 @@ def _lengths_matter(loss: str) -> bool:
 
 
 def word(value: Any) -> str:
-    """A value of a knob as YAML and the command line write it."""
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    """Return a value of a knob as YAML and the command line write it."""
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Dotted path to value of all that a configuration holds; an entry of a list goes by its name, and is `on`."""
-    if isinstance(value, list) and value and all(isinstance(v, dict) and "name" in v for v in value):
-        value = {v["name"]: {"on": True, **{k: w for k, w in v.items() if k != "name"}} for v in value}
+    """Return dotted path to value of a whole configuration; an entry of a list goes by its name, and is `on`."""
+    if isinstance(value, list) and value and all(isinstance(entry, dict) and "name" in entry for entry in value):
+        by_name = {}
+        for entry in value:
+            knobs = dict(entry)
+            by_name[knobs.pop("name")] = {"on": True, **knobs}
+        value = by_name
     if not isinstance(value, dict):
         return {prefix: value}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, inner in value.items():
-        found |= flat(inner, f"{prefix}.{key}" if prefix else key)
-    return found
+        values |= flat(inner, f"{prefix}.{key}" if prefix else key)
+    return values
 
 
 def without_fetching(choice: Choice) -> dict[str, Any]:
-    """Knobs that keep an encoder from fetching or reading weights, where those of a checkpoint replace them."""
-    return {knob: value for knob, value in {"pretrained": False, "weights": None}.items() if knob in choice.values}
+    """Return the knobs that keep an encoder from loading pretrained weights, for a checkpoint that has its own."""
+    knobs = {"pretrained": False, "weights": None}
+    return {knob: value for knob, value in knobs.items() if knob in choice.values}

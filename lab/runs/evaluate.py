@@ -1,4 +1,4 @@
-"""Embed the splits of a run, search, measure, and keep what was found in its folder."""
+"""Embed the splits of a run, search, measure, and store embeddings and scores in its folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MAKING = ("checkpoint", "flip", "beta", "pooling", "scales")
-"""Knobs of an evaluation that embeddings are made with; the others say how they are searched and measured."""
+"""Knobs of an evaluation that change the embeddings; the others change how these are searched and measured."""
 
 
 class Evaluator:
@@ -43,7 +43,8 @@ class Evaluator:
     """
 
     def __init__(self, trained: Trained):
-        self.trained, self.config = trained, trained.config
+        self.trained = trained
+        self.config = trained.config
         self.device = device_of(self.config.training.knobs.device)
         self.precision = MixedPrecision(self.config.training.knobs.precision, self.device)
         trained.encoder.to(self.device)
@@ -55,14 +56,20 @@ class Evaluator:
     ) -> Generator[Record, None, EmbeddingSet]:
         """Embed the images at `items` (int64 [n]), `batch_size` at once (by default as configured)."""
         knobs = self.config.evaluation.knobs
-        how: dict[str, Any] = {"flip": knobs.flip, "scales": knobs.scales, "beta": knobs.beta}
-        at_once = batch_size or knobs.batch_size
         return embed(
-            self.trained.encoder, loader, items, what=what, batch_size=at_once, precision=self.precision, **how
+            self.trained.encoder,
+            loader,
+            items,
+            what=what,
+            batch_size=batch_size or knobs.batch_size,
+            precision=self.precision,
+            flip=knobs.flip,
+            scales=knobs.scales,
+            beta=knobs.beta,
         )
 
     def rows(self, images: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` makes them."""
+        """Return embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` computes them."""
         knobs = self.config.evaluation.knobs
         return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, self.precision)
 
@@ -72,27 +79,34 @@ class Evaluator:
         """Embed the queries of a split, and its gallery where it has one of its own.
 
         Args:
-            processes: those that share the images; every one of them has to call this, and gets all embeddings.
+            processes: the processes that share the images; each of them has to call this, and gets all embeddings.
 
         Raises:
             ValueError: the data set lacks the split.
         """
-        dataset, loader = self.trained.dataset, self.trained.loader
+        dataset = self.trained.dataset
+        loader = self.trained.loader
         split = dataset.splits.get(name)
         if split is None:
             raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
         parts = {"images": split.query, "gallery": split.gallery}
         embedded: dict[str, EmbeddingSet | None] = dict.fromkeys(parts)
         for what, items in parts.items():
-            if items is not None and processes is not None:
-                share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
-                part = (yield from self.embed(loader, share, f"{name} {what}")) if len(share) else None
-                whole = embedded[what] = processes.whole(part, self.device)
-                mine = np.zeros(0, np.int64) if part is None else loader.contents[part.items]
-                everyones = processes.rows(torch.from_numpy(mine).to(self.device))
-                loader.contents[whole.items] = everyones.cpu().numpy()
-            elif items is not None:
+            if items is None:
+                continue
+            if processes is None:
                 embedded[what] = yield from self.embed(loader, items, f"{name} {what}")
+                continue
+            share = processes.part_of(items, self.config.evaluation.knobs.batch_size)
+            part = None
+            contents = np.zeros(0, np.int64)
+            if len(share):
+                part = yield from self.embed(loader, share, f"{name} {what}")
+                contents = loader.contents[part.items]
+            whole = processes.whole(part, self.device)
+            all_contents = processes.rows(torch.from_numpy(contents).to(self.device))
+            loader.contents[whole.items] = all_contents.cpu().numpy()
+            embedded[what] = whole
         return cast(EmbeddingSet, embedded["images"]), embedded["gallery"]
 
     @property
@@ -115,28 +129,51 @@ class Evaluator:
         dataset: ImageSet | None = None,
         levels: Mapping[str, np.ndarray] | None = None,
     ) -> Generator[Record, None, Evaluation]:
-        """Search embeddings of a split's images, all or some of them, and measure.
+        """Search embeddings of a split's images, or of some of them, and measure.
 
         Args:
             dataset: the images that were embedded, instead of the run's.
             levels: coarser labels int64 [n] by name, instead of the data set's own.
         """
-        images, weights = self.trained.dataset if dataset is None else dataset, self.trained.classifier
-        classifier = None if weights is None else Classifier(*weights, self.trained.classes)
-        about: dict[str, Any] = {"levels": images.levels if levels is None else levels, **self.anchors}
-        return _measured(self.config, self.metrics, name, query, gallery, images, classifier=classifier, **about)
+        images = self.trained.dataset if dataset is None else dataset
+        weights = self.trained.classifier
+        extras: dict[str, Any] = {"levels": images.levels if levels is None else levels, **self.anchors}
+        if weights is not None:
+            extras["classifier"] = Classifier(*weights, self.trained.classes)
+        return _measured(self.config, self.metrics, name, {"query": query, "gallery": gallery}, images, extras)
 
 
 def _measured(
-    config: RunConfig, metrics: Mapping[str, Any], name: str, query: EmbeddingSet, gallery: EmbeddingSet | None,
-    images: ImageSet, **about: Any,
-) -> Generator[Record, None, Evaluation]:  # fmt: skip
-    """Search embeddings of a split as a configuration says, and measure. about: levels, anchors, classifier."""
-    knobs, searched = config.evaluation.knobs, query if gallery is None else gallery
-    about |= {"relevant": images.judged(name, query.items, searched.items), "reranker": reranker_of(config)}
-    about |= {"k": knobs.k, "search": knobs.search, "device": config.training.knobs.device}
-    about |= {"distractors": knobs.distractors}
-    return evaluate(query, gallery, metrics, similarity=config.similarity, what=f"{name} queries", **about)
+    config: RunConfig,
+    metrics: Mapping[str, Any],
+    name: str,
+    parts: Mapping[str, EmbeddingSet | None],
+    images: ImageSet,
+    extras: Mapping[str, Any],
+) -> Generator[Record, None, Evaluation]:
+    """Search embeddings of a split as a configuration says, and measure. extras: levels, anchors, classifier."""
+    knobs = config.evaluation.knobs
+    query = cast(EmbeddingSet, parts["query"])
+    gallery = parts.get("gallery")
+    searched = query if gallery is None else gallery
+    return evaluate(
+        query,
+        gallery,
+        metrics,
+        similarity=config.similarity,
+        what=f"{name} queries",
+        relevant=images.judged(name, query.items, searched.items),
+        reranker=reranker_of(config),
+        k=knobs.k,
+        search=knobs.search,
+        device=config.training.knobs.device,
+        distractors=knobs.distractors,
+        **extras,
+    )
+
+
+def _never() -> bool:
+    return False
 
 
 def evaluate_run(
@@ -147,15 +184,15 @@ def evaluate_run(
     dataset: ImageSet | None = None,
     encoder: Any = None,
     processes: Processes | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = _never,
 ) -> Iterator[Record]:
-    """Embed and measure `splits` (by default those configured, where there are any); replaces what was there.
+    """Embed and measure `splits` (by default those configured, if any); replaces what was stored.
 
     Args:
         config: the run's, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
-        encoder: the person's own that the run was trained with; without it, stored embeddings are measured anew.
-        processes: those that share the embedding; the others call `embed_along`.
-        stop: asked before each split, whether to leave the rest.
+        encoder: the user's own that the run was trained with; without it, stored embeddings are measured again.
+        processes: the processes that share the embedding; the others call `embed_along`.
+        stop: called before each split; True leaves out the remaining splits.
 
     Raises:
         ValueError: the run has no checkpoint, or the data set lacks a split.
@@ -163,14 +200,17 @@ def evaluate_run(
     if run.config.outside and encoder is None:
         yield from _measure_stored(run, writer, config or run.config, splits)
         return
+    # Load the checkpoint.
     trained = open_trained(run, config=config, encoder=encoder)
     if dataset is not None:
         trained.dataset = dataset
     yield from measure_on_features(trained)
     evaluator = Evaluator(trained)
-    network, features = fingerprint(trained.encoder), dict[str, str]()
+    network = fingerprint(trained.encoder)
+    features = {}
     if isinstance(trained.encoder, Adapted):
         features["features"] = features_state(trained.encoder, trained.config, trained.dataset)
+    # Embed, measure and store each split.
     for name in splits or evaluator.splits:
         if stop():
             break
@@ -178,12 +218,18 @@ def evaluate_run(
             processes.from_first(name)
         query, gallery = yield from evaluator.split(name, processes)
         evaluation = yield from evaluator.measure(name, query, gallery)
-        facts: dict[str, Any] = {"checkpoint": trained.checkpoint, "step": trained.step}
-        facts |= {"evaluation": trained.config.evaluation.as_dict(), "network": network} | features
-        facts["testing"] = trained.config.testing.as_dict()
-        parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
+        facts: dict[str, Any] = {
+            "checkpoint": trained.checkpoint,
+            "step": trained.step,
+            "evaluation": trained.config.evaluation.as_dict(),
+            "network": network,
+            **features,
+            "testing": trained.config.testing.as_dict(),
+        }
+        parts = _parts(query, gallery)
         about = columns(trained.dataset, parts, trained.loader.contents) | evaluator.anchors
         yield from _keep(writer, name, evaluation, parts, about, facts, trained.dataset)
+    # Tell which images could not be read by any process.
     problems = trained.loader.problems
     if processes is not None:
         processes.from_first("")
@@ -193,7 +239,7 @@ def evaluate_run(
 
 
 def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[Record]:
-    """Embed this process's part of the splits that the first one measures, for as long as that one goes on."""
+    """Embed this process's part of the splits that the first process measures, as long as it goes on."""
     trained = open_trained(run)
     trained.dataset = dataset
     evaluator = Evaluator(trained)
@@ -202,40 +248,50 @@ def embed_along(run: Run, processes: Processes, dataset: ImageSet) -> Iterator[R
     processes.lists(trained.loader.problems)
 
 
+def _parts(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, EmbeddingSet]:
+    """Return queries and gallery by name, without a gallery that does not exist."""
+    return {"query": query} if gallery is None else {"query": query, "gallery": gallery}
+
+
 def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...] | None) -> Iterator[Record]:
-    """Measure vectors that were made elsewhere: there is no model that could make them anew.
+    """Measure external embeddings: no model can compute them again.
 
     Args:
         splits: by default those that the configuration names, if it differs from the run's there, else all.
     """
-    images, metrics = run.dataset(), metrics_of(config)
+    images = run.dataset()
+    metrics = metrics_of(config)
     named = config.evaluation.knobs.splits
     if splits is None and named != run.config.evaluation.knobs.splits:
         splits = named
     for name in splits or run.splits:
-        query, gallery, anchors = run.embeddings(name), run.embeddings(name, "gallery"), run.anchors(name)
-        how = _as_made(run, name, config)
-        check_search(how, anchors is not None)
-        kept = {} if anchors is None else dict(zip(("anchors", "anchor_labels"), anchors, strict=True))
-        parts = {"query": query} | ({} if gallery is None else {"gallery": gallery})
-        evaluation = yield from _measured(how, metrics, name, query, gallery, images, levels=images.levels, **kept)
+        anchors = run.anchors(name)
+        split_config = _as_made(run, name, config)
+        check_search(split_config, anchors is not None)
+        anchor_columns = {}
+        if anchors is not None:
+            anchor_columns = {"anchors": anchors[0], "anchor_labels": anchors[1]}
+        parts = _parts(run.embeddings(name), run.embeddings(name, "gallery"))
+        extras = {"levels": images.levels, **anchor_columns}
+        evaluation = yield from _measured(split_config, metrics, name, parts, images, extras)
         origin = run.origin(name)
         facts: dict[str, Any] = {"checkpoint": origin.checkpoint, "step": origin.step}
-        facts["evaluation"] = how.evaluation.as_dict()
-        if (testing := run.header(name).get("testing")) is not None:
+        facts["evaluation"] = split_config.evaluation.as_dict()
+        testing = run.header(name).get("testing")
+        if testing is not None:
             facts["testing"] = testing
-        about = known_images(run, name, images, parts) | kept
+        about = known_images(run, name, images, parts) | anchor_columns
         yield from _keep(writer, name, evaluation, parts, about, facts, images)
 
 
 def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
-    """The configuration with what the stored embeddings of a split were made with.
+    """Return the configuration with the settings that the stored embeddings of a split were computed with.
 
     Raises:
-        ValueError: something else was asked for.
+        ValueError: other settings were given.
     """
-    made = run.config_of(split)
-    changed = difference(run.config, config).keys() & difference(made, config).keys()
+    stored = run.config_of(split)
+    changed = difference(run.config, config).keys() & difference(stored, config).keys()
     fixed = {f"evaluation.{knob}" for knob in (*MAKING, "batch_size")}
     lost = [path for path in sorted(changed) if path.startswith("testing.") or path in fixed]
     if lost:
@@ -244,21 +300,28 @@ def _as_made(run: Run, split: str, config: RunConfig) -> RunConfig:
             f"The {split} embeddings of {run.name} are measured as they are stored, so {', '.join(lost)} cannot be "
             f"changed; leave it out{instead}."
         )
-    kept = {knob: made.evaluation.values[knob] for knob in MAKING}
+    kept = {knob: stored.evaluation.values[knob] for knob in MAKING}
     config = config.changed("evaluation", {**config.evaluation.as_dict(), **kept})
-    return config.changed("testing", made.testing.as_dict())
+    return config.changed("testing", stored.testing.as_dict())
 
 
 def _keep(
-    writer: Writer, name: str, evaluation: Evaluation, parts: Mapping[str, EmbeddingSet],
-    about: Mapping[str, np.ndarray], facts: dict[str, Any], images: ImageSet,
-) -> Iterator[Record]:  # fmt: skip
+    writer: Writer,
+    name: str,
+    evaluation: Evaluation,
+    parts: Mapping[str, EmbeddingSet],
+    about: Mapping[str, np.ndarray],
+    facts: dict[str, Any],
+    images: ImageSet,
+) -> Iterator[Record]:
     """Write a split. about: which images the embeddings are of, and anchors."""
     embeddings = dict(about)
-    for part, one in parts.items():
-        embeddings |= {f"{part}.vectors": one.vectors, f"{part}.labels": one.labels, f"{part}.items": one.items}
-    config = writer.run.config
-    facts |= {"place": place_of(images, config), "numbers": identity.keys_digest(images)}
+    for part, rows in parts.items():
+        embeddings[f"{part}.vectors"] = rows.vectors
+        embeddings[f"{part}.labels"] = rows.labels
+        embeddings[f"{part}.items"] = rows.items
+    facts["place"] = place_of(images, writer.run.config)
+    facts["numbers"] = identity.keys_digest(images)
     facts["images"] = recorded(writer.run.name, embeddings, facts["place"]).digest
     result = Evaluated(
         name,
@@ -273,20 +336,22 @@ def _keep(
     scores = {key: value for key, value in result.as_json().items() if key not in ("kind", "split")}
     writer.evaluation(name, embeddings, evaluation.per_query, scores, facts)
     yield result
-    if told := left_out_sentence(evaluation.left_out, len(parts.get("gallery", parts["query"]))):
-        yield Note(f"{name.capitalize()}: {told}")
+    left_out = left_out_sentence(evaluation.left_out, len(parts.get("gallery", parts["query"])))
+    if left_out:
+        yield Note(f"{name.capitalize()}: {left_out}")
 
 
 def evaluator_of(run: Run, split: str = "test", encoder: Any = None) -> Evaluator:
-    """What embeds further images as the stored ones of `split` were embedded.
+    """Return what embeds further images as the stored ones of `split` were embedded.
 
     Args:
-        encoder: the person's own that the run was trained with.
+        encoder: the user's own that the run was trained with.
 
     Raises:
-        ValueError: the weights that those are of are gone, so new embeddings would not fit them.
+        ValueError: the weights of the stored embeddings are gone, so new embeddings would not fit them.
     """
-    trained, origin = open_trained(run, config=run.config_of(split), encoder=encoder), run.origin(split)
+    trained = open_trained(run, config=run.config_of(split), encoder=encoder)
+    origin = run.origin(split)
     if origin.checkpoint and (origin.checkpoint, origin.step) != (trained.checkpoint, trained.step):
         raise ValueError(
             f"The {split} embeddings of {run.name} are of its {origin.words}, but it holds a {trained.checkpoint} "

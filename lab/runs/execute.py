@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CHANGEABLE = ("optimiser", "schedule", "training", "testing", "metrics", "evaluation")
 FIXED = ("training.seed", "training.whitening")
-"""Sections whose knobs a run may change when it goes on, and knobs of them that it may not."""
+"""Sections whose knobs may change when a run is resumed, and knobs of them that may not."""
 
 HEARTBEAT = 1.0
 """Least seconds between two status files while all is well."""
@@ -62,32 +62,33 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     with new_folder(root, name) as half_made:
         config = fill(half_made, config)
     run = Run(root / name)
-    run.config = config  # as a person typed it, so that this process may run a program that it names
+    run.config = config  # a person's own words, so that this process may run a program that they name
     return run
 
 
 @contextmanager
 def new_folder(root: Path, name: str) -> Iterator[Path]:
-    """Yield a folder to fill; when the block ends well it is the run of that name, else it goes.
+    """Yield a folder to fill; if the block ends well it becomes the run of that name, else it is deleted.
 
     Raises:
         ValueError: a run of that name exists, or the name is no plain file name.
     """
     check_available(root, name)
-    folder, half_made = root / name, root / f".{name}.{secrets.token_hex(4)}.tmp"
+    folder = root / name
+    half_made = root / f".{name}.{secrets.token_hex(4)}.tmp"
     try:
         half_made.mkdir(parents=True)
-        making = lock.take(half_made)  # what is left behind under such a name, and is not locked, nobody finishes
+        making = lock.take(half_made)  # such a folder without a lock was left behind
         yield half_made
         if folder.exists():
-            check_available(root, name)  # again: the name may have been taken meanwhile
+            check_available(root, name)  # again: another process may have taken the name meanwhile
             trash(Run(folder))
         half_made.rename(folder)
         to_disk(root)
         making.release()
     except BaseException:
         shutil.rmtree(half_made, ignore_errors=True)
-        check_available(root, name)  # somebody else may have been quicker
+        check_available(root, name)  # another process may have been quicker
         raise
 
 
@@ -104,16 +105,18 @@ def check_available(root: Path | str, name: str) -> None:
     """
     check_name(name)
     folder = Path(root) / name
-    run = Run(folder) if (folder / "config.yaml").is_file() else None
-    refused = run and run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
-    if folder.exists() and not refused:
+    is_abandoned = False
+    if (folder / "config.yaml").is_file():
+        run = Run(folder)
+        is_abandoned = run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
+    if folder.exists() and not is_abandoned:
         raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
 
 
 def fill(folder: Path, config: RunConfig) -> RunConfig:
-    """Write into a new folder what a queued run has; return its configuration, whose paths hold from anywhere."""
+    """Write the files of a queued run into a new folder; return its configuration, with absolute paths."""
     for choice in config.choices:
-        choice.check()  # what this account writes counts as its own words from here on
+        choice.check()  # from here on the words in the file count as this account's own
     write_status(folder, QUEUED, "waiting", config.training.knobs.steps)
     config = findable(config)
     if config.training.knobs.precision == "auto":
@@ -133,26 +136,30 @@ def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str
 
 
 def findable(config: RunConfig) -> RunConfig:
-    """The configuration with data paths that hold from any working folder: runs are resumed and browsed elsewhere."""
+    """Return the configuration with absolute data paths: runs are resumed and browsed from other folders."""
     for knob, path in tuple(config.paths()):
         config = config.changed(knob, str(path))
     return config
 
 
+def _never() -> bool:
+    return False
+
+
 def execute(
     run: Run,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = _never,
     processes: Processes | None = None,
     custom: Custom | None = None,
 ) -> Iterator[Record]:
     """Train and evaluate a run, from its last checkpoint if it has one; writes the folder, yields every record.
 
     Args:
-        stop: asked in every step; when it says yes, or somebody left a request in the folder (`lab runs stop` from
-            another machine), the run saves a checkpoint and ends as `stopped`.
-        processes: those that share the batches; only the first writes the folder and measures, the others train and
-            embed along.
-        custom: the encoder and loss that `lab.train` was given, where the configuration does not name one of ours.
+        stop: called in every step; if it returns True, or the folder holds a request (`lab runs stop` from another
+            machine), the run saves a checkpoint and ends as `stopped`.
+        processes: the processes that share the batches; only the first writes the folder and measures, the others
+            train and embed along.
+        custom: the encoder and loss that `lab.train` was given, where the configuration does not name a catalogued one.
 
     Raises:
         ValueError: the data, a choice or the device does not fit; the status then says so, too.
@@ -171,7 +178,7 @@ def execute(
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if not run.snapshot().under_way:  # else a request that was left while it waited is meant for this training
+        if not run.snapshot().under_way:  # else a request that was left while it waited is for this training
             stop_request.clear(run)
         if changed:
             run.write_config(run.config)
@@ -185,18 +192,17 @@ def execute(
 
 
 def go_by_checkpoint(run: Run) -> str:
-    """Let `run.config` be what its last checkpoint was trained by; where data lies, and the device and processes that
-    are used, may have changed since and are those of config.yaml.
+    """Set `run.config` to the configuration of its last checkpoint; paths of data, the device and the processes may
+    have changed since and are those of config.yaml.
 
-    Returns a sentence on what else config.yaml says otherwise; empty where it says nothing else, or nothing was trained
-    yet.
+    Returns a sentence on other differences of config.yaml; empty if there are none, or nothing was trained yet.
     """
     from lab.training import checkpoint
 
     path = run.checkpoint("last")
     try:
         stored = checkpoint.config_in(path) if path else None
-    except ValueError:  # it is damaged, which is said when it is read
+    except ValueError:  # it is damaged, which is reported when it is read
         stored = None
     if stored is None:  # of version 0.2 or before
         return ""
@@ -208,45 +214,49 @@ def go_by_checkpoint(run: Run) -> str:
         run.config = _restored(run, config)
         return f"config.yaml cannot be used ({explain(error).rstrip('.')}); {goes_on}."
     movable = {path for path, _ in config.paths()} | {"training.device", "training.workers"}
+    # Take from config.yaml what may change; report every other difference.
     changed = difference(config, written)
     for knob in movable & changed.keys():
         section, _, name = knob.partition(".")
         if name in (run.config_dict.get(section) or {}):
             config = config.changed(knob, changed.pop(knob)[1])
     run.config = _restored(run, config)
-    facts = ", ".join(
-        f"{knob} is {there} there and {kept} in the checkpoint" for knob, (kept, there) in changed.items()
-    )
-    return f"config.yaml was changed: {facts}; {goes_on}. --config FILE takes a change." if facts else ""
+    if not changed:
+        return ""
+    facts = []
+    for knob, (kept, written_value) in changed.items():
+        facts.append(f"{knob} is {written_value} there and {kept} in the checkpoint")
+    return f"config.yaml was changed: {', '.join(facts)}; {goes_on}. --config FILE takes a change."
 
 
 def _restored(run: Run, config: RunConfig) -> RunConfig:
-    """The configuration of a checkpoint, with the rights of config.yaml as it is now or as this writes it anew."""
+    """Return the configuration of a checkpoint, with the rights of config.yaml as it is or as it is written again."""
     if not ownership.is_own(run.path, "config.yaml"):
         return config.with_rights(run.rights(content=config.as_yaml().encode()))
     return config
 
 
 def take_config(run: Run, config: RunConfig) -> None:
-    """Let a run go on by another configuration: its last checkpoint and config.yaml hold that one from now on.
+    """Replace the configuration of a run that is resumed, in its last checkpoint and in config.yaml.
 
     Raises:
-        ValueError: it differs in what a training cannot change on its way; names the first such knob.
+        ValueError: it differs in a knob that cannot change during a training; names the first such knob.
     """
     from lab.training import checkpoint
 
     go_by_checkpoint(run)
     config = findable(config)
-    for knob, (kept, there) in difference(run.config, config).items():
+    for knob, (kept, given) in difference(run.config, config).items():
         if knob.partition(".")[0] not in CHANGEABLE or knob.endswith(".name") or knob in FIXED:
             raise ValueError(
-                f"{knob} is {kept} in the run and {there} in the file: a run that goes on keeps its data, network, "
+                f"{knob} is {kept} in the run and {given} in the file: a run that goes on keeps its data, network, "
                 "batches, loss and seed. Train a new one for that."
             )
     with Writer(run) as writer:
         path = run.checkpoint("last")
         state = checkpoint.load(path) if path else {"progress": {"step": 0}}
-        if (step := state["progress"]["step"]) > config.training.knobs.steps:
+        step = state["progress"]["step"]
+        if step > config.training.knobs.steps:
             raise ValueError(
                 f"training.steps is {config.training.knobs.steps}, and the run made {step} already; give more."
             )
@@ -257,20 +267,20 @@ def take_config(run: Run, config: RunConfig) -> None:
 
 
 def take_over(run: Run) -> None:
-    """Make a run this account's own, after a person has allowed all that its files name: its training may then go on in
-    the queue, which has no flags.
+    """Make a run this account's own, after a person has allowed all that its files name: the queue, which has no flags,
+    may then go on with its training.
 
     Raises:
         ValueError: its files name something that was not allowed.
     """
-    run.rights().check(one for one in run.references() if one.kind != PROGRAM)
+    run.rights().check(reference for reference in run.references() if reference.kind != PROGRAM)
     for name in ("config.yaml", "images.json"):
         if (run.path / name).is_file():
             ownership.sign(run.path, name)
 
 
 def check_at_hand(run: Run, custom: Custom | None = None) -> None:
-    """Refuse to train what a run's folder does not hold and nobody has given again; the run stays as it is.
+    """Refuse to train if encoder or loss are neither in the run's folder nor given again; the run stays as it is.
 
     Raises:
         ValueError: says what is missing and how to go on.
@@ -278,7 +288,7 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
     try:
         config = run.config
     except (ValueError, OSError):
-        return  # what is wrong with it is said, and kept in the folder, when the training begins
+        return  # the error is reported, and stored in the folder, when the training begins
     if config.imported:
         raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
     if run.state == FINISHED and run.checkpoint("last") is None:
@@ -286,11 +296,12 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
             f"Run {run.name} is finished and came without its last checkpoint, so its training cannot go on; train it "
             f"anew: lab train --config {run.path / 'config.yaml'}."
         )
-    missing = {
-        name: getattr(config, name).values.get("what")
-        for name in ("encoder", "loss")
-        if getattr(config, name).outside and getattr(custom, name, None) is None
-    }
+    # Which parts of the user's own are not given?
+    missing = {}
+    for name in ("encoder", "loss"):
+        choice = getattr(config, name)
+        if choice.outside and getattr(custom, name, None) is None:
+            missing[name] = choice.values.get("what")
     if config.program and config.rights is not None and getattr(custom, "encoder", None) is None:
         missing["encoder"] = config.program
     if list(missing) == ["encoder"]:
@@ -300,16 +311,17 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
             f"--encoder MODULE:FUNCTION, or lab.resume({run.name!r}, encoder=...)."
         )
     if missing:
-        called = " and ".join(f"{'an' if name == 'encoder' else 'a'} {name} ({what})" for name, what in missing.items())
+        articles = {"encoder": "an encoder", "loss": "a loss"}
+        named = " and ".join(f"{articles[name]} ({what})" for name, what in missing.items())
         again = ", ".join(f"{name}=..." for name in missing)
         raise ValueError(
-            f"Run {run.name} was trained with {called} of your own, which its folder does not hold; go on in Python "
+            f"Run {run.name} was trained with {named} of your own, which its folder does not hold; go on in Python "
             f"and give it again: lab.resume({run.name!r}, {again})."
         )
 
 
 def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
-    """The records of an execution, while the folder is told how it ends."""
+    """Yield the records of an execution, and write into the folder how it ends."""
     try:
         yield from execution.records()
     except GeneratorExit:
@@ -317,8 +329,12 @@ def _recorded(writer: Writer, execution: _Execution) -> Iterator[Record]:
             writer.status(STOPPED, phase="stopped", sentence="Stopped between two checkpoints.")
         raise
     except BaseException as error:
-        sentence = "Interrupted." if isinstance(error, KeyboardInterrupt) else explain(error, resumable=True)
-        state = STOPPED if isinstance(error, KeyboardInterrupt) else FAILED
+        state = FAILED
+        sentence = "Interrupted."
+        if isinstance(error, KeyboardInterrupt):
+            state = STOPPED
+        else:
+            sentence = explain(error, resumable=True)
         trace = traceback.format_exc()
         with suppress(OSError):  # a full disk must not hide why the run ended
             writer.log(f"{sentence}\n{trace}")
@@ -350,16 +366,20 @@ class _Execution:
     def __init__(
         self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None, custom: Custom | None
     ):
-        self.run, self.writer, self.stop, self.processes, self.custom = run, writer, stop, processes, custom
+        self.run = run
+        self.writer = writer
+        self.stop = stop
+        self.processes = processes
+        self.custom = custom
 
     def records(self) -> Iterator[Record]:
-        """Yield what happens, all of it in one thread where the network is small."""
+        """Yield all records; one thread does all the work where the network is small."""
         import torch
 
         from lab.kernels.devices import device_or_cpu
 
-        config, available = self.run.config, torch.get_num_threads()
-        threads = 1 if is_small(config) else available
+        config = self.run.config
+        threads = 1 if is_small(config) else torch.get_num_threads()
         with limited(threads, device_or_cpu(config.training.knobs.device)):
             yield from self._records()
 
@@ -374,6 +394,7 @@ class _Execution:
         knobs = config.training.knobs
         self.writer.claim()
         self.writer.status(RUNNING, phase="loading", steps=knobs.steps, sentence="")
+        # Load the data, build what trains, and tell what a reader of the run should know.
         dataset = self.run.dataset(changed=True)
         self.writer.images(dataset)
         parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
@@ -383,6 +404,7 @@ class _Execution:
             if sentence:
                 yield self._kept(Note(sentence))
 
+        # Continue from the last checkpoint, or begin.
         trainer = Trainer(parts, knobs, self.run.path / "checkpoints", self.processes, self.stop)
         done = trainer.resume()
         self.writer.truncate(done)
@@ -392,6 +414,7 @@ class _Execution:
             yield self._kept(Note(f"Resumed after step {done}."))
         yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
         untrained = None
+        # The first frame of the map is the untrained encoder; the signs before training read it, too.
         if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
             untrained = yield from parts.validator.embedded(parts.encoder, parts.validator.query)
             self.writer.moment(0, vars(untrained), knobs.keep_frames)
@@ -399,7 +422,8 @@ class _Execution:
             for record in trainer.checkups.before(untrained):
                 yield self._kept(record)
         yield from self._trained(trainer)
-        if (step := trainer.progress.step) < knobs.steps:
+        step = trainer.progress.step
+        if step < knobs.steps:
             self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
             return
 
@@ -415,8 +439,17 @@ class _Execution:
         scores: dict[str, Any] = {}
         if self.processes is not None:
             self.processes.from_first("its checkpoints are written")
-        given: dict[str, Any] = {"dataset": dataset, "encoder": self.custom and self.custom.encoder}
-        for record in evaluate_run(self.run, self.writer, **given, processes=self.processes, stop=self.stop):
+        encoder = None if self.custom is None else self.custom.encoder
+        # Measure; a request to stop ends it between two splits.
+        evaluated = evaluate_run(
+            self.run,
+            self.writer,
+            dataset=dataset,
+            encoder=encoder,
+            processes=self.processes,
+            stop=self.stop,
+        )
+        for record in evaluated:
             yield self._kept(record)
             if isinstance(record, Evaluated):
                 scores[record.split] = record.as_json()["values"]  # NaN has no place in JSON
@@ -424,18 +457,18 @@ class _Execution:
             self.writer.status(STOPPED, phase="stopped", sentence="Stopped during the evaluation.")
             return
         problems = list(dict.fromkeys([*parts.loader.image_set.problems, *parts.loader.problems]))
-        if problems:  # said again here: what was said before hours of training is out of sight
+        if problems:  # repeated here: the first note is out of sight after hours of training
             yield self._kept(Note(problems_sentence(problems)))
         self.writer.status(FINISHED, phase="finished", scores=scores, sentence="", eta_seconds=None)
 
     def _program(self, config: RunConfig) -> dict[str, Any]:
-        """What meta.json keeps of the program that makes the network: its words and its digest."""
-        given: Any = None if self.custom is None else self.custom.program
-        if given is None and config.program and config.rights is None:
+        """Return the part of meta.json on the program that makes the network: its words and its digest."""
+        program: Any = None if self.custom is None else self.custom.program
+        if program is None and config.program and config.rights is None:
             from lab.encoders.foreign import program_record
 
-            given = program_record(config.program)
-        return {} if given is None else {"program": dict(given)}
+            program = program_record(config.program)
+        return {} if program is None else {"program": dict(program)}
 
     def _trained(self, trainer: Trainer) -> Iterator[Record]:
         import torch
@@ -449,7 +482,7 @@ class _Execution:
             with limited(training_threads(self.run.config, torch.get_num_threads()), device):
                 for record in trainer.run():
                     yield self._kept(record)
-                    if first:  # not before: whoever waits for the first step should not wait for a compiler
+                    if first:  # not before, or the first step would wait for a compiler
                         self.writer.describe({"kernels": kernels.path(str(trainer.parts.device))})
                     first = False
         except Stopped as stopped:
@@ -458,13 +491,13 @@ class _Execution:
             raise
 
     def _kept(self, record: Record) -> Record:
-        """Write what a record says to the folder, and hand it on."""
+        """Write a record to the folder, and return it."""
         knobs = self.run.config.training.knobs
         if not isinstance(record, records.TRANSIENT):
             self.writer.append({**record.as_json(), "at": round(time.time(), 3)})
         if isinstance(record, Stepped):
-            told = record.as_json()  # without NaN
-            facts = {name: told[name] for name in ("step", "steps", "loss", "eta_seconds")}
+            values = record.as_json()  # without NaN
+            facts = {name: values[name] for name in ("step", "steps", "loss", "eta_seconds")}
             self.writer.status(RUNNING, every=HEARTBEAT, phase="training", **facts)
         elif isinstance(record, records.Embedding | records.Searching):
             self.writer.status(RUNNING, every=HEARTBEAT)  # a sign of life: validating can take long
@@ -480,15 +513,19 @@ class _Execution:
 
 
 def announcement(config: RunConfig, parts: Parts, processes: int = 1) -> str:
-    """What is about to be trained, in one line."""
+    """Return a line on what is about to be trained."""
     knobs = config.training.knobs
     wrapped = "".join(f" in {wrapper.name}" for wrapper in config.wrappers)
-    statistics = {"shared": "over all of them", "refuse": "refused"}
-    workers = parts.loader.workers
-    loaded = f", loaded ahead by {counted(workers, 'process', 'processes')}" if workers else ""
-    among = f", shared by {processes} processes (batch normalisation {statistics[knobs.processes_batchnorm]})"
-    return (
+    line = (
         f"Training {config.encoder.name} with {config.loss.name}{wrapped} on {config.data.name}: "
         f"{len(parts.items):,} images of {len(parts.classes):,} classes, {knobs.steps:,} steps of "
-        f"{config.sampler.knobs.batch_size:,} images{loaded}, on {parts.device}{among if processes > 1 else ''}."
+        f"{config.sampler.knobs.batch_size:,} images"
     )
+    workers = parts.loader.workers
+    if workers:
+        line += f", loaded ahead by {counted(workers, 'process', 'processes')}"
+    line += f", on {parts.device}"
+    if processes > 1:
+        statistics = {"shared": "over all of them", "refuse": "refused"}[knobs.processes_batchnorm]
+        line += f", shared by {processes} processes (batch normalisation {statistics})"
+    return f"{line}."

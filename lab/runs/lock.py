@@ -1,6 +1,6 @@
-"""One writer a folder: a lock of the operating system on its file `.lock`, which is free the moment its holder is gone.
+"""One writer per folder: an operating-system lock on its file `.lock`, which is free once its holder is gone.
 
-It goes along when the folder is renamed, and a copy is as free as the file it was copied to.
+The lock stays valid when the folder is renamed; a copy of the folder is not locked.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from lab.core.files import check_allowed
 FILE = ".lock"
 
 WAIT = 0.5
-"""Seconds to wait for a lock that somebody has for a moment: whoever looks whether it is held, renames or annotates."""
+"""Seconds to wait for a lock that is held for a moment, by a check whether it is held, a renaming or an annotation."""
 
 
 class Held(ValueError):
-    """Another process, or another part of this one, writes that folder."""
+    """Another process, or another part of this process, writes that folder."""
 
 
 def take(folder: Path) -> FileLock:
-    """The lock of a folder, held until it is released, forgotten or the process is gone.
+    """Take the lock of a folder, held until it is released, forgotten or the process is gone.
 
     Raises:
-        Held: somebody else has it.
+        Held: another process has it.
         OSError: there is no such folder, it was renamed at this moment, or it cannot be written.
     """
     check_allowed()
@@ -44,7 +44,7 @@ def take(folder: Path) -> FileLock:
 
 
 def held(folder: Path) -> bool:
-    """Whether somebody holds a folder's lock."""
+    """Return whether a folder's lock is held."""
     try:
         descriptor = os.open(folder / FILE, os.O_RDONLY)
     except OSError:

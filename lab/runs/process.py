@@ -1,4 +1,4 @@
-"""Who works on a run, and the cluster that it was handed to."""
+"""The process that works on a run, and the cluster that a run was handed to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Worker:
 
     @classmethod
     def of(cls, pid: int) -> Worker:
-        """The process of that number on this host; one that is gone already is not alive."""
+        """Return the process of that number on this host; one that is gone already is not alive."""
         try:
             return cls(socket.gethostname(), pid, psutil.Process(pid).create_time())
         except psutil.Error:
@@ -33,7 +33,7 @@ class Worker:
 
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> Worker | None:
-        """What `as_dict` wrote, as the schema `Process` reads it; None where there is no process."""
+        """Return the process that `as_dict` wrote, as the schema `Process` reads it; None if there is none."""
         return cls(values["host"], values["pid"], values["create_time"]) if values else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -41,12 +41,12 @@ class Worker:
 
     @property
     def here(self) -> bool:
-        """Whether the process is of this host, so that its life can be checked."""
+        """Whether the process is on this host, so that it can be checked."""
         return self.host == socket.gethostname()
 
     @property
     def alive(self) -> bool:
-        """Whether this very process still runs here; a finished one that nobody has waited for does not."""
+        """Whether this very process still runs here; a zombie does not."""
         try:
             process = psutil.Process(self.pid)
             ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
@@ -72,7 +72,9 @@ class Sent:
 
     @property
     def words(self) -> str:
-        """As a sentence names it."""
+        """The cluster as a sentence names it."""
         if self.launcher != "ray":
             return self.launcher.capitalize()
-        return f"the Ray cluster at {self.address}" if self.address not in (None, "auto") else "Ray on this machine"
+        if self.address in (None, "auto"):
+            return "Ray on this machine"
+        return f"the Ray cluster at {self.address}"

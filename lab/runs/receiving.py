@@ -1,6 +1,6 @@
-"""A run or a model folder that somebody sent as one file: unpacked where it can do no harm, and checked whole.
+"""Receive a run or a model folder that somebody sent as one file: unpack it safely, and check all of it.
 
-Nothing in it is run, fetched or read outside its own folder. What it would like to read outside is listed.
+Nothing in it is run, fetched or read outside its own folder. What it names outside is listed.
 """
 
 from __future__ import annotations
@@ -32,41 +32,70 @@ from lab.runs.check import check
 from lab.runs.folder import NAME, PUBLISHED, Run, is_run
 from lab.runs.store import check_name, default_root, free_name
 
-MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400
-"""What is unpacked of one archive: bytes and entries, folders among them; and characters of a file's path."""
+MOST_BYTES = 20 * GB
+MOST_FILES = 200_000
+LONGEST = 400
+"""Limits of an archive: bytes and entries, including folders; and characters of a file's path."""
 
 MOST_LISTED = 100_000_000
 """Bytes of the list of files at the end of a ZIP, which Python reads whole; 200,000 long names take as many."""
 
 CODE = (*PROGRAMS, ".py", ".pyc", ".so", ".dll", ".dylib", ".sh", ".bat", ".exe", ".pkl", ".pickle", ".joblib")
-"""How the names of programs end, and of files that can hold one."""
+"""Suffixes of programs, and of files that can hold a program."""
 
 OURS = "modeling_rankscope.py"
 """The code for transformers in a model folder. It is never unpacked: nothing here needs it."""
 
 DAMAGED = (
-    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, NotImplementedError,
-    RuntimeError, OverflowError, UnicodeError, struct.error,
-)  # fmt: skip
-"""What the libraries of archives raise for a damaged one, or for one that is locked by a password."""
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    UnicodeError,
+    struct.error,
+)
+"""Errors of the libraries of archives for a damaged archive, or one that is locked by a password."""
 
 KNOWN = (
-    "config.yaml", "config.json", "preprocessor_config.json", "README.md", "model.safetensors", HEAD,
-    "meta.json", "status.json", "images.json", "metrics.jsonl", "log.txt", "remarks.json", "relevance.json",
-    "threshold.json", "checkpoints/*.safetensors", "embeddings/*.safetensors", "scores/*.json", "scores/*.safetensors",
-    "batches/*.safetensors", "frames/*.safetensors", "failure/*.safetensors", "maps/*.safetensors",
+    "config.yaml",
+    "config.json",
+    "preprocessor_config.json",
+    "README.md",
+    "model.safetensors",
+    HEAD,
+    "meta.json",
+    "status.json",
+    "images.json",
+    "metrics.jsonl",
+    "log.txt",
+    "remarks.json",
+    "relevance.json",
+    "threshold.json",
+    "checkpoints/*.safetensors",
+    "embeddings/*.safetensors",
+    "scores/*.json",
+    "scores/*.safetensors",
+    "batches/*.safetensors",
+    "frames/*.safetensors",
+    "failure/*.safetensors",
+    "maps/*.safetensors",
     *(f"{PICTURES}/*{suffix}" for suffix in sorted(EXTENSIONS)),
-)  # fmt: skip
-"""The files of a run or a model that are unpacked. Those that name processes and signatures of the sender's machine
-(launch.json, sent.json, owner.json) mean nothing here."""
+)
+"""Files of a run or a model that are unpacked. Files about processes and signatures of the sender's machine
+(launch.json, sent.json, owner.json) have no meaning here."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """What was unpacked.
+    """A folder that was unpacked.
 
-    run: the folder as a run. published: whether it is a model folder. holds: what lies in it, a sentence each.
-    references: what it would like to read outside its folder. left_out: files of the archive that were not unpacked.
+    run: the folder as a run. published: whether it is a model folder. holds: its contents, a sentence each.
+    references: what it names outside its folder. left_out: files of the archive that were not unpacked.
     """
 
     run: Run
@@ -98,7 +127,8 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
         OSError: the archive cannot be read or the folder cannot be written.
         PermissionError: a guest asks.
     """
-    archive, root = Path(archive).expanduser(), default_root(into)
+    archive = Path(archive).expanduser()
+    root = default_root(into)
     if archive.is_dir():
         raise ValueError(f"{archive} is a folder; `lab receive` takes a ZIP or a tar of a run or model folder.")
     with _opened(archive) as opened:
@@ -106,12 +136,12 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
         chosen = name or top or archive.name.split(".")[0]
         if name is not None or not NAME.fullmatch(chosen):
             check_name(chosen)
-        wanted = [one for one in members if _is_known(one.path)]
-        left_out = tuple(visible(str(one.path)) for one in members if not _is_known(one.path))
+        left_out = tuple(visible(str(member.path)) for member in members if not _is_known(member.path))
         folder = root / free_name(root, chosen)
         with making(folder) as unpacked:
-            for one in wanted:
-                _write(opened, one, unpacked)
+            for member in members:
+                if _is_known(member.path):
+                    _write(opened, member, unpacked)
             remarks = _check(unpacked, archive)
             facts = (*_holds(Run(unpacked)), *remarks)
             references = Run(unpacked).references()
@@ -121,7 +151,7 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
-    """Open an archive; whatever its library says of a damaged one becomes a sentence."""
+    """Open an archive; the errors of its library become a sentence."""
     checked(path)
     with open(path, "rb") as file:  # a sentence of the system, if it cannot be read
         is_zip = zipfile.is_zipfile(file)
@@ -137,7 +167,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
 
 
 def _check_list(path: Path) -> None:
-    """Refuse a ZIP whose list of files would fill the memory.
+    """Check that the list of files of a ZIP does not fill the memory.
 
     Raises:
         ValueError: it would.
@@ -148,7 +178,8 @@ def _check_list(path: Path) -> None:
         end = file.read()
     place = end.rfind(b"PK\x05\x06")
     listed = int.from_bytes(end[place + 12 : place + 16], "little")
-    if (large := end.rfind(b"PK\x06\x06", 0, place)) >= 0:
+    large = end.rfind(b"PK\x06\x06", 0, place)
+    if large >= 0:
         listed = max(listed % 0xFFFFFFFF, int.from_bytes(end[large + 40 : large + 48], "little"))
     if listed > MOST_LISTED:
         raise _too_much(path)
@@ -164,59 +195,70 @@ def _too_much(archive: Path) -> ValueError:
 def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_Member]:
     """List the files of an archive; links, devices and paths that lead out of it are refused."""
     members: list[_Member] = []
-    total = entries = 0
-    for one in opened.infolist() if isinstance(opened, zipfile.ZipFile) else opened:
-        entries += 1
-        if entries > MOST_FILES:
+    total = 0
+    entries: Any = opened
+    if isinstance(opened, zipfile.ZipFile):
+        entries = opened.infolist()
+    for number, entry in enumerate(entries, 1):
+        if number > MOST_FILES:
             raise _too_much(archive)
-        if isinstance(one, zipfile.ZipInfo):
-            path, length, folder = one.filename, one.file_size, one.is_dir()
-            kind = stat.S_IFMT(one.external_attr >> 16)
-            ordinary = folder or kind in (0, stat.S_IFREG)
+        if isinstance(entry, zipfile.ZipInfo):
+            path = entry.filename
+            length = entry.file_size
+            is_folder = entry.is_dir()
+            is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
         else:
-            path, length, folder, ordinary = one.name, one.size, one.isdir(), one.isdir() or one.isreg()
+            path = entry.name
+            length = entry.size
+            is_folder = entry.isdir()
+            is_file = entry.isreg() and not entry.issparse()
+        # Refuse what would be written outside the folder, and what is neither file nor folder.
         place = PurePosixPath(path)
         outside = place.is_absolute() or ".." in place.parts or "\\" in path or path[1:2] == ":"
         if outside or len(path) > LONGEST or length < 0 or not path.isprintable():
             raise ValueError(f"{archive} holds a path that leads out of its folder or is none here: {quoted(path)}.")
-        ordinary = ordinary and not (isinstance(one, tarfile.TarInfo) and one.issparse())
-        if not ordinary:
+        if not is_folder and not is_file:
             raise ValueError(f"{archive} holds a link or device, {quoted(path)}; a run is made of files and folders.")
-        if folder:
+        if is_folder:
             continue
         total += length
-        members.append(_Member(place, length, one))
+        members.append(_Member(place, length, entry))
         if total > MOST_BYTES:
             raise _too_much(archive)
     return members
 
 
 def _without_top(members: list[_Member], archive: Path) -> tuple[list[_Member], str]:
-    """Find the one folder with a config.yaml: its files, and its name ("" where the archive itself is that folder).
+    """Find the only folder with a config.yaml: its files, and its name ("" if the archive itself is that folder).
 
     Raises:
         ValueError: there is no such folder, there are several, or a file is a program.
     """
-    seen = [one for one in members if not any(part.startswith((".", "__MACOSX")) for part in one.path.parts)]
-    tops = {one.path.parent for one in seen if one.path.name == "config.yaml"}
+    visible_members = []
+    for member in members:
+        if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts):
+            visible_members.append(member)
+    tops = {member.path.parent for member in visible_members if member.path.name == "config.yaml"}
     if len(tops) != 1:
-        found = f"{len(tops)} of them" if tops else "none"
+        count = f"{len(tops)} of them" if tops else "none"
         raise ValueError(
-            f"{archive} must hold one run or model folder with its config.yaml, and it holds {found}; pack one folder."
+            f"{archive} must hold one run or model folder with its config.yaml, and it holds {count}; pack one folder."
         )
-    for one in seen:
-        if one.path.suffix.lower() in CODE and one.path.name != OURS:
-            raise ValueError(
-                f"{archive} holds the program {quoted(str(one.path))}. A run or model from somebody else is received "
-                "without programs: ask for the folder without it, and give the encoder again with --encoder."
-            )
     top = tops.pop()
-    inside = [_Member(one.path.relative_to(top), one.bytes, one.source) for one in seen if one.path.is_relative_to(top)]
+    inside = []
+    for member in visible_members:
+        if member.path.suffix.lower() in CODE and member.path.name != OURS:
+            raise ValueError(
+                f"{archive} holds the program {quoted(str(member.path))}. A run or model from somebody else is "
+                "received without programs: ask for the folder without it, and give the encoder again with --encoder."
+            )
+        if member.path.is_relative_to(top):
+            inside.append(_Member(member.path.relative_to(top), member.bytes, member.source))
     return inside, top.name
 
 
 def _is_known(path: PurePosixPath) -> bool:
-    """Whether a file belongs to a run or a model. Pictures may lie deeper; fnmatch's * passes over folders."""
+    """Return whether a file belongs to a run or a model. Pictures may be in deeper folders."""
     deep = len(path.parts) > 2 and path.parts[0] != PICTURES
     return not deep and any(fnmatch(str(path), pattern) for pattern in KNOWN)
 
@@ -229,7 +271,10 @@ def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: P
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"The archive holds {quoted(str(member.path.parent))} as a file and as a folder.") from None
     source: IO[bytes] | None
-    source = opened.open(member.source) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(member.source)
+    if isinstance(opened, zipfile.ZipFile):
+        source = opened.open(member.source)
+    else:
+        source = opened.extractfile(member.source)
     if source is None:
         raise ValueError(f"{member.path} is no file.")
     try:
@@ -245,43 +290,44 @@ def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: P
 
 
 def _check(folder: Path, archive: Path) -> list[str]:
-    """Check every file that was unpacked, and return what should be known of them.
+    """Check every file that was unpacked, and return remarks on them.
 
     Raises:
-        ValueError: one is damaged; names it as it is called in the archive.
+        ValueError: a file is damaged; names it as it is called in the archive.
     """
     try:
         if not is_run(folder):
             raise ValueError("it holds no run")
-        found = check(Run(folder))
-        for one in found:
-            if not one.changed:
-                raise ValueError(one.sentence if one.file in one.sentence else f"{one.file}: {one.sentence}")
-        return [one.sentence for one in found]
+        damages = check(Run(folder))
+        for damage in damages:
+            if not damage.changed:
+                named = damage.file in damage.sentence
+                raise ValueError(damage.sentence if named else f"{damage.file}: {damage.sentence}")
+        return [damage.sentence for damage in damages]
     except ValueError as error:
         shown = str(error).replace(f"{folder}/", "").replace(str(folder), "the folder")
         raise ValueError(f"{archive} is not received, and nothing was kept of it: {shown}") from None
 
 
 def _holds(run: Run) -> tuple[str, ...]:
-    """Say in words what lies in a folder."""
+    """Say what a folder holds, a sentence each."""
     config = run.config
     published = run.checkpoint(PUBLISHED) is not None
-    names = {part: getattr(config, part).name for part in ("encoder", "loss", "data")}
-    said = [f"{'a model' if published else 'a run'}: {names['encoder']}, {names['loss']}, {names['data']}"]
+    kind = "a model" if published else "a run"
+    facts = [f"{kind}: {config.encoder.name}, {config.loss.name}, {config.data.name}"]
     if not published:
         status = run.status
-        said.append(f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}")
-    weights = [one for one in ("best", "last") if run.checkpoint(one)]
+        facts.append(f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}")
+    weights = [name for name in ("best", "last") if run.checkpoint(name)]
     if weights:
-        said.append(f"checkpoints: {', '.join(weights)}")
+        facts.append(f"checkpoints: {', '.join(weights)}")
     for split in run.splits:
         rows, width = run.embeddings(split).vectors.shape
-        said.append(f"embeddings of {split}: {rows:,} queries, {width} numbers each")
-    pictures = sum(one.is_file() for one in (run.path / PICTURES).rglob("*"))
+        facts.append(f"embeddings of {split}: {rows:,} queries, {width} numbers each")
+    pictures = sum(path.is_file() for path in (run.path / PICTURES).rglob("*"))
     if pictures:
-        said.append(counted(pictures, "picture"))
-    total = sum(one.stat().st_size for one in run.path.rglob("*") if one.is_file())
-    said.append(f"{size(total)} in all")
-    said += config.missing
-    return tuple(map(visible, said))
+        facts.append(counted(pictures, "picture"))
+    total = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
+    facts.append(f"{size(total)} in all")
+    facts += config.missing
+    return tuple(map(visible, facts))

@@ -1,4 +1,4 @@
-"""Asking a run to stop from another machine: by a file in its folder, where a signal does not reach."""
+"""Ask a run to stop from another machine: by a file in its folder, where a signal cannot reach its process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lab.core.files import write_text
 from lab.runs.folder import Run
 
 FILE = "stop"
-"""The request, in the run's folder; whoever works on the run takes it away."""
+"""Name of the request in the run's folder; the process that works on the run deletes it."""
 
 
 def write(run: Run) -> None:
-    """Ask whoever works on the run, wherever, to save a checkpoint and end.
+    """Ask the process that works on the run, on any machine, to save a checkpoint and end.
 
     Raises:
         OSError: the folder cannot be written.
@@ -23,18 +23,18 @@ def write(run: Run) -> None:
 
 
 def pending(run: Run) -> bool:
-    """Whether somebody has asked, and nobody has heard it yet."""
+    """Return whether a request waits to be noticed."""
     return (run.path / FILE).exists()
 
 
 def clear(run: Run) -> None:
-    """Take the request away: it is fulfilled, or was meant for somebody who is gone."""
+    """Delete the request: it is fulfilled, or was meant for a process that is gone."""
     with suppress(OSError):
         (run.path / FILE).unlink(missing_ok=True)
 
 
 def poll(run: Run, stop: Callable[[], bool]) -> Callable[[], bool]:
-    """A function that says whether `stop` does, or a request is pending, for which it looks once a second."""
+    """Return a function that says whether to stop: if `stop` says so, or a request is pending, checked every second."""
     last = 0.0
 
     def requested() -> bool:

@@ -1,7 +1,8 @@
-"""The folder of runs: where it is, what lies in it, and which names are free there. Importing this imports no torch."""
+"""The folder of runs: its path, its runs, and which names are free. Importing this imports no torch."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from lab.runs.folder import NAME, Run, is_run
 
 
 def default_root(given: Path | str | None = None) -> Path:
-    """Where runs are kept: what was given, else the environment variable LAB_RUNS, or the folder `runs` here.
+    """Return the folder of runs: the given one, else the environment variable LAB_RUNS, or the folder `runs` here.
 
     Raises:
-        ValueError: what was given is no folder's name.
+        ValueError: the given value is no path.
 
     Example:
         >>> import lab
@@ -23,13 +24,15 @@ def default_root(given: Path | str | None = None) -> Path:
     """
     if given is not None and not isinstance(given, str | Path):
         raise ValueError(f"The folder of runs is a path or its name, got {type(given).__name__}.")
-    return Path(setting("runs") or "runs" if given is None else given)
+    if given is None:
+        given = setting("runs") or "runs"
+    return Path(given)
 
 
 def open_run(path: Run | Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()) -> Run:
-    """The run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
+    """Open the run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
 
-    A run that is open already is handed back, with these rights besides its own.
+    A run that is open already is returned with these rights besides its own.
 
     Args:
         allow: what a run that another account wrote may name outside its folder: `paths`, `downloads`, `addresses`.
@@ -51,14 +54,16 @@ def open_run(path: Run | Path | str, root: Path | str | None = None, allow: Iter
     for candidate in (Path(str(path)), root / str(path)):
         if is_run(candidate):
             return Run(candidate, allow)
-    known = [run.name for run in list_runs(root)]
-    meant = near(path, known)
-    hint = f"did you mean {meant!r}?" if meant else f"the folder {root} holds {', '.join(known[:8]) or 'no runs yet'}."
+    names = [run.name for run in list_runs(root)]
+    meant = near(path, names)
+    hint = f"the folder {root} holds {', '.join(names[:8]) or 'no runs yet'}."
+    if meant:
+        hint = f"did you mean {meant!r}?"
     raise ValueError(f"There is no run {str(path)!r}; {hint}")
 
 
 def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
-    """Every run directly below `root`, newest first. Folders that are no runs are passed over.
+    """Return every run directly below `root`, newest first. Folders that are no runs are skipped.
 
     Raises:
         ValueError: `root` is no folder.
@@ -74,25 +79,32 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
         return ()
     dated = []
     for folder in root.iterdir():
-        if not folder.name.startswith("."):
-            try:
-                run, written = Run(folder), folder / "config.yaml"
-                dated.append(((written if written.exists() else folder).stat().st_mtime, run))
-            except (OSError, ValueError):  # no run, or gone since: somebody else may rename and delete
-                continue
-    return tuple(run for _, run in sorted(dated, key=lambda one: one[0], reverse=True))
+        if folder.name.startswith("."):
+            continue
+        try:
+            run = Run(folder)
+            written = folder / "config.yaml"
+            if not written.exists():
+                written = folder
+            dated.append((written.stat().st_mtime, run))
+        except (OSError, ValueError):  # no run, or gone since: another process may rename and delete
+            continue
+    dated.sort(key=operator.itemgetter(0), reverse=True)
+    return tuple(run for _, run in dated)
 
 
 def free_name(root: Path | str, name: str) -> str:
-    """`name`, or `name-2`, `name-3`, ... when there are such runs below `root`.
+    """Return `name`, or `name-2`, `name-3`, ... if there are such runs below `root`.
 
     Example (`run` and `root` are those of `lab.runs`):
         >>> lab.runs.free_name(root, "first"), lab.runs.free_name(root, "unheard-of")
         ('first-2', 'unheard-of')
     """
+    free = name
     number = 1
-    while (Path(root) / (free := name if number == 1 else f"{name}-{number}")).exists():
+    while (Path(root) / free).exists():
         number += 1
+        free = f"{name}-{number}"
     return free
 
 

@@ -25,21 +25,21 @@ def usable_cores() -> int:
 
 
 def is_small(config: RunConfig) -> bool:
-    """Return whether all of a run is done by one thread."""
+    """Return whether one thread does all the work of a run."""
     return config.encoder.name in SMALL
 
 
 def training_threads(config: RunConfig, available: int) -> int:
-    """Return how many threads do the steps of a training on the processor, of those that are available.
+    """Return how many of the available threads do the steps of a training on the processor.
 
-    One trains a small network, or a head on features that are kept; all embed images with a large network.
+    One thread trains a small network, or a head on stored features; all threads embed images with a large network.
     """
     return 1 if is_small(config) or config.encoder.name == "adapted" else available
 
 
 @contextmanager
 def limited(threads: int, device: str) -> Iterator[None]:
-    """Let torch have at most so many threads within the block, on the processor; on a GPU as many as it has."""
+    """Limit the threads of torch within the block, on the processor; on a GPU their number stays."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,7 +1,7 @@
-"""A message to an address of the owner's when a run ends: `LAB_WEBHOOK`, or `webhook` in the file of settings.
+"""A message to an address of the owner when a run ends: `LAB_WEBHOOK`, or `webhook` in the file of settings.
 
 A POST of one JSON object: `run`, `state`, `step`, `steps`, `sentence` (why it failed), `scores` by split, `host`, `at`
-(seconds since 1970), and `text`, which says it in one line. It is sent by the process that writes how the run ended. An
+(seconds since 1970), and `text`, which says it in one line. The process that writes how the run ended sends it. An
 address that does not answer costs the run at most `PATIENCE` seconds and a line in its log.
 """
 
@@ -22,7 +22,7 @@ PATIENCE = 10.0
 
 
 def address() -> str:
-    """Where messages go; empty where nobody wants any.
+    """Return the address of messages; empty if there is none.
 
     Raises:
         ValueError: it is no address of the web, or the file of settings cannot be read.
@@ -35,24 +35,36 @@ def address() -> str:
 
 
 def send(name: str, status: dict[str, Any]) -> str:
-    """Tell the owner how a run ended, if he wants to know. Returns what went wrong, in a sentence; empty if nothing."""
-    state, sentence = status["state"], status.get("sentence") or ""
+    """Tell the owner how a run ended, if there is an address. Returns an error as a sentence, or an empty text."""
+    state = status["state"]
+    sentence = status.get("sentence") or ""
+    verb = "was " if state == "interrupted" else ""
     message: dict[str, Any] = {
-        key: status.get(key) or usual for key, usual in (("step", 0), ("steps", None), ("scores", {}))
+        "run": name,
+        "state": state,
+        "step": status.get("step") or 0,
+        "steps": status.get("steps"),
+        "sentence": sentence,
+        "scores": status.get("scores") or {},
+        "host": socket.gethostname(),
+        "at": time.time(),
+        "text": f"Run {name} {verb}{state}. {sentence}".strip(),
     }
-    message |= {"run": name, "state": state, "sentence": sentence, "host": socket.gethostname(), "at": time.time()}
-    message["text"] = f"Run {name} {'was ' if state == 'interrupted' else ''}{state}. {sentence}".strip()
+    # Any error becomes a sentence without the address.
     try:
-        if not (where := address()):
+        where = address()
+        if not where:
             return ""
         headers = {"Content-Type": "application/json", "User-Agent": "rankscope"}
         request = urllib.request.Request(where, json.dumps(message).encode(), headers)
         with urllib.request.urlopen(request, timeout=PATIENCE):
             return ""
     except urllib.error.HTTPError as error:
-        wrong = f"it answered {error.code}"
+        reason = f"it answered {error.code}"
     except TimeoutError:
-        wrong = f"no answer within {PATIENCE:.0f} seconds"
-    except Exception as error:  # whatever it is, the run must not suffer from it; its words may hold the address
-        wrong = str(error if type(error) is ValueError else getattr(error, "reason", "") or type(error).__name__)
-    return f"The webhook could not be told that the run ended: {wrong.rstrip('.')}."
+        reason = f"no answer within {PATIENCE:.0f} seconds"
+    except Exception as error:  # no error here may end the run; its message may hold the address, which is secret
+        reason = str(getattr(error, "reason", "") or type(error).__name__)
+        if type(error) is ValueError:
+            reason = str(error)
+    return f"The webhook could not be told that the run ended: {reason.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""`Writer` is the one that writes a run folder; `lab.runs.folder` says what lies in it."""
+"""`Writer` writes a run folder; `lab.runs.folder` lists its files."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 FOLDERS = ("checkpoints", "embeddings", "scores", "batches", "frames", "failure")
-"""What a writer makes below a run folder; what people chose or wrote (`OTHERS`) and maps/ are of others."""
+"""Folders that a writer creates in a run folder; files of people's words (`OTHERS`) and maps/ belong to others."""
 
 OTHERS = (".remarks.json.", ".marks.json.", ".relevance.json.", ".threshold.json.")
-"""How files begin that others are about to write."""
+"""Beginnings of the temporary files of other writers."""
 
 
 class Writer:
-    """The one that writes a run folder, by its lock: until it is closed, forgotten, or its process is gone.
+    """The only writer of a run folder, by its lock: until it is closed, forgotten, or its process is gone.
 
     Args:
         gone: whether the caller knows that the process of another host, whose last sign of life is fresh, has ended.
 
     Raises:
-        ValueError: another is at work on it, or a folder in it is a link.
+        ValueError: another process works on it, or a folder in it is a link.
         OSError: the folder is gone or cannot be written.
 
     Example (`run` is that of `lab.runs`):
@@ -55,36 +55,45 @@ class Writer:
     """
 
     def __init__(self, run: Run, gone: bool = False):
-        self.run, self.path = run, run.path
-        link = next((path for path in (self.path / name for name in FOLDERS) if path.is_symlink()), None)
-        if link is not None:
-            raise ValueError(f"{link} is a link; runs are not written through links, so put the folder itself there.")
+        self.run = run
+        self.path = run.path
+        for name in FOLDERS:
+            link = self.path / name
+            if link.is_symlink():
+                raise ValueError(
+                    f"{link} is a link; runs are not written through links, so put the folder itself there."
+                )
         try:
             self._lock = lock.take(self.path)
         except lock.Held:
             raise lock.Held(_taken(run)) from None
-        found = run.snapshot()
-        self._before = found.written_state  # as it was found, or last at work
+        snapshot = run.snapshot()
+        self._before = snapshot.written_state  # as it was found, or last at work
         self._end: dict[str, Any] | None = None  # how it ended since
-        if not gone and reports_from_elsewhere(found.status, found.worker):
+        if not gone and reports_from_elsewhere(snapshot.status, snapshot.worker):
             self.close()
             raise lock.Held(_taken(run))
         self._inode = os.stat(self.path / lock.FILE).st_ino
         self._last_status = 0.0
-        for leftover in (path for name in (".", *FOLDERS) for path in (self.path / name).glob(".*.tmp")):
-            if not leftover.name.startswith(OTHERS):
-                leftover.unlink(missing_ok=True)  # what killed writers left half-written
-        if found.written_state == RUNNING:  # of a process that is gone, or it would hold the lock
-            lost = lost_sentence(found.status)
-            self.status(INTERRUPTED, phase="interrupted", sentence=lost, eta_seconds=None)
+        # Remove files that killed writers left half-written.
+        for name in (".", *FOLDERS):
+            for leftover in (self.path / name).glob(".*.tmp"):
+                if not leftover.name.startswith(OTHERS):
+                    leftover.unlink(missing_ok=True)
+        if snapshot.written_state == RUNNING:  # its process is gone, or it would hold the lock
+            sentence = lost_sentence(snapshot.status)
+            self.status(INTERRUPTED, phase="interrupted", sentence=sentence, eta_seconds=None)
 
     def close(self) -> None:
-        """Let others write the run, and tell the owner if it has ended meanwhile."""
+        """Release the lock, and tell the owner if the run has ended meanwhile."""
         self._lock.release()
-        ended, self._end = self._end, None
-        if ended is not None and self._before not in ENDED and (wrong := webhook.send(self.run.name, ended)):
-            with suppress(OSError):
-                self.log(wrong)
+        ended = self._end
+        self._end = None
+        if ended is not None and self._before not in ENDED:
+            failure = webhook.send(self.run.name, ended)
+            if failure:
+                with suppress(OSError):
+                    self.log(failure)
 
     def __enter__(self) -> Writer:
         return self
@@ -105,7 +114,7 @@ class Writer:
         self.describe({"worker": worker, "started": before.get("started", time.time()), "resumed": times})
 
     def images(self, dataset: ImageSet) -> None:
-        """Write the list of the images, unless it is there: what comes into their folder later is not in this run."""
+        """Write the list of the images, unless it exists: images that are added to their folder later are not in it."""
         if not (self.path / "images.json").exists():
             write_images(self.path, dataset, self.run.config)
 
@@ -123,10 +132,11 @@ class Writer:
         self._last_status = now
         after = {**self.run.find("status.json"), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
-        if state in ENDED:  # perhaps not the last word: a run that is killed is first found without a process
+        if state in ENDED:  # perhaps not the final state: a run that is killed is first found without a process
             self._end = after
         else:
-            self._before, self._end = state, None
+            self._before = state
+            self._end = None
 
     def append(self, record: dict[str, Any]) -> None:
         """Add one line to metrics.jsonl; a reader never sees more than one torn line, the last."""
@@ -142,11 +152,14 @@ class Writer:
         to_disk(self.path)
 
     def truncate(self, step: int) -> None:
-        """Forget the records after `step`, and lines that hold none: training goes on from there, or begins anew."""
+        """Remove the records after `step`, and damaged lines: training goes on from there, or begins again."""
         made_again = {"evaluated"} if step else {"evaluated", "checkup"}
-        records = [one for one in self.run.metrics() if one.get("step", 0) <= step and one["kind"] not in made_again]
+        records = []
+        for record in self.run.metrics():
+            if record.get("step", 0) <= step and record["kind"] not in made_again:
+                records.append(record)
         saved = {"kind": "saved", "step": step, "name": "last"}
-        if step and not any(saved.items() <= one.items() for one in records):  # a kill came after the checkpoint
+        if step and not any(saved.items() <= record.items() for record in records):  # a kill came after the checkpoint
             records.append({**saved, "at": round(time.time(), 3)})
         write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, records)))
         for number, path in (*self.run.batches().items(), *self.run.frames().items()):
@@ -168,14 +181,21 @@ class Writer:
         arrays.write(self.path / folder / f"{name}.safetensors", values, header)
 
     def moment(self, step: int, values: dict[str, np.ndarray], most: int) -> None:
-        """Write the validation embeddings of a step. Of more than `most`, those go that leave the smallest gaps, late
-        ones first, so that what stays is spread over the training, the first and the newest among them."""
+        """Write the validation embeddings of a step, and keep at most `most` steps.
+
+        Removed are the steps that leave the smallest gaps, late ones first, so that the kept ones are spread over the
+        training, with the first and the newest.
+        """
         self.arrays("frames", f"step_{step:08d}", values, {"step": step})
-        kept = self.run.frames()
-        while len(kept) > max(1, most):
-            steps = list(kept)
-            spare = min(range(1, len(steps) - 1), key=lambda at: (steps[at + 1] - steps[at - 1], -at), default=0)
-            kept.pop(steps[spare]).unlink(missing_ok=True)
+        frames = self.run.frames()
+        while len(frames) > max(1, most):
+            steps = list(frames)
+            spare = 0
+            for at in range(1, len(steps) - 1):
+                gap = steps[at + 1] - steps[at - 1]
+                if spare == 0 or gap <= steps[spare + 1] - steps[spare - 1]:
+                    spare = at
+            frames.pop(steps[spare]).unlink(missing_ok=True)
 
     def of_step(
         self, folder: str, step: int, values: dict[str, np.ndarray], header: dict[str, Any], newest: int = 1
@@ -193,29 +213,30 @@ class Writer:
         scores: dict[str, Any],
         header: dict[str, Any],
     ) -> None:
-        """Replace all that is kept of a split.
+        """Replace all files of a split.
 
         Everything is written before anything is replaced, so that a full disk changes nothing. A kill between the
-        renames leaves embeddings without scores, never with those of others: the old ones go first.
+        renames leaves embeddings without scores, never with scores of others: the old ones are deleted first.
         """
         self._check_place()
-        scores_path, whole = self.path / "scores" / f"{split}.json", self.path / "embeddings" / f"{split}.safetensors"
+        embeddings_path = self.path / "embeddings" / f"{split}.safetensors"
+        scores_path = self.path / "scores" / f"{split}.json"
         with ExitStack() as renames:  # the last that is entered is renamed first
-            written = [
-                renames.enter_context(replacing(path))
-                for path in (scores_path, scores_path.with_suffix(".safetensors"), whole)
-            ]
-            written[0].write_text(json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n")
-            arrays.write(written[1], per_query, header)
-            arrays.write(written[2], embeddings, header)
+            new_scores = renames.enter_context(replacing(scores_path))
+            new_values = renames.enter_context(replacing(scores_path.with_suffix(".safetensors")))
+            new_embeddings = renames.enter_context(replacing(embeddings_path))
+            new_scores.write_text(json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n")
+            arrays.write(new_values, per_query, header)
+            arrays.write(new_embeddings, embeddings, header)
             if scores_path.is_file():
                 scores_path.unlink()
                 to_disk(scores_path.parent)
 
     def _check_place(self) -> None:
-        """Refuse to write where the run is no more (a folder with a lone status.json would come to be there), or where
-        somebody deleted the lock, since another may hold a new one."""
-        if os.stat(path := self.path / lock.FILE).st_ino != self._inode:
+        """Refuse to write where the run was moved (a folder with nothing but a status.json would appear there), or
+        where the lock was deleted, since another process may hold a new one."""
+        path = self.path / lock.FILE
+        if os.stat(path).st_ino != self._inode:
             raise FileNotFoundError(errno.ENOENT, "moved or deleted", str(path))
 
 
@@ -225,6 +246,7 @@ def _line(record: dict[str, Any]) -> bytes:
 
 def _taken(run: Run) -> str:
     worker = run.snapshot().worker
-    known = worker is not None and (worker.alive or not worker.here)
-    who = f"process {worker.pid} on {worker.host}" if worker and known else "another process"
+    who = "another process"
+    if worker is not None and (worker.alive or not worker.here):
+        who = f"process {worker.pid} on {worker.host}"
     return f"Run {run.name} is being written by {who}; stop that first."

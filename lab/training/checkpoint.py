@@ -18,7 +18,8 @@ from lab.core import arrays
 from lab.core.files import check_fits, parse_json, write_bytes
 
 FORMAT = 1
-_TENSOR, _INT_KEYS = "$tensor", "$int_keys"
+_TENSOR = "$tensor"
+_INT_KEYS = "$int_keys"
 
 
 def save(path: Path, state: Mapping[str, Any]) -> None:
@@ -36,7 +37,7 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
-    """Read what `save` wrote.
+    """Read a file that `save` wrote.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -61,15 +62,16 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
 
 
 def config_in(path: Path) -> dict[str, Any] | None:
-    """The configuration that a checkpoint was trained by, as YAML gives it; None where it holds none, as those of
-    version 0.2. Only the header is read.
+    """Return the configuration that a checkpoint was trained by, as YAML gives it; None if it holds none, as in version
+    0.2. Only the header is read.
 
     Raises:
         ValueError: the file is damaged.
     """
     with arrays.opened(path, "pt") as file:
-        held = parse_json((file.metadata() or {}).get("structure", "{}").encode())
-    if not isinstance(config := held.get("config"), dict | None):
+        structure = parse_json((file.metadata() or {}).get("structure", "{}").encode())
+    config = structure.get("config")
+    if not isinstance(config, dict | None):
         raise arrays.unreadable(path, "it holds no configuration")
     return config
 
@@ -84,10 +86,14 @@ def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
         tensors[name] = value.detach().to("cpu", copy=True).contiguous()
         return {_TENSOR: name}
     if isinstance(value, Mapping):
-        inner = {str(k): _flatten(v, f"{name}.{k}" if name else str(k), tensors) for k, v in value.items()}
-        return {_INT_KEYS: inner} if value and all(isinstance(k, int) for k in value) else inner
+        inner = {}
+        for key, part in value.items():
+            inner[str(key)] = _flatten(part, f"{name}.{key}" if name else str(key), tensors)
+        if value and all(isinstance(key, int) for key in value):  # JSON has keys of text only
+            return {_INT_KEYS: inner}
+        return inner
     if isinstance(value, list | tuple):
-        return [_flatten(v, f"{name}.{i}", tensors) for i, v in enumerate(value)]
+        return [_flatten(part, f"{name}.{index}", tensors) for index, part in enumerate(value)]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"A checkpoint holds tensors, numbers and strings; {name} is a {type(value).__name__}.")
@@ -95,11 +101,11 @@ def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
 
 def _restore(value: Any, tensors: dict[str, torch.Tensor]) -> Any:
     if isinstance(value, list):
-        return [_restore(v, tensors) for v in value]
+        return [_restore(part, tensors) for part in value]
     if not isinstance(value, dict):
         return value
     if _TENSOR in value:
         return tensors[value[_TENSOR]]
     if _INT_KEYS in value:
-        return {int(k): _restore(v, tensors) for k, v in value[_INT_KEYS].items()}
-    return {k: _restore(v, tensors) for k, v in value.items()}
+        return {int(key): _restore(part, tensors) for key, part in value[_INT_KEYS].items()}
+    return {key: _restore(part, tensors) for key, part in value.items()}

@@ -1,4 +1,4 @@
-"""What a step of this encoder and this loss will need, before it is taken, as measured on a few images and rows."""
+"""Forecast the memory of a step before it is taken, from measurements on a few images and rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEASURED = 512
 """Rows on which a loss is measured, at most."""
 
 SHARE = 0.5
-"""Part of the free memory that kept graphs may take when nobody says how much; the rest is for the loss and others."""
+"""Default share of the free memory for kept graphs; the rest is for the loss and other processes."""
 
 
 def of_step(
@@ -41,11 +41,11 @@ def of_step(
     graph_memory: int = 0,
     precision: MixedPrecision | None = None,
 ) -> Forecast:
-    """Bytes of one step: the encoder's graph measured, the loss declared or measured.
+    """Forecast the bytes of one step: the encoder's graph is measured, the loss declares its bytes or is measured.
 
     Args:
-        encoder: catalogued, or with its width `dim`. loss: of ours, or any other. Both as in a step.
-        images: [n 3 h w], a batch, or a streamed one, of which a chunk counts. labels: int64 [n], whose largest class
+        encoder: catalogued, or with its width `dim`. loss: of the catalogue, or any other. Both as in a step.
+        images: [n 3 h w], a batch, or a streamed one, of which a chunk counts. labels: int64 [n]; the largest class
             decides the number of positive pairs.
         chunk: images embedded at once, None for all.
         graph_memory: bytes of graphs that a chunked step keeps beyond the chunk it is at.
@@ -55,10 +55,19 @@ def of_step(
     for each thread while its gradient is computed.
     """
     precision = precision or MixedPrecision()
-    few = images[: SAMPLED if isinstance(images, torch.Tensor) else min(SAMPLED, chunk or SAMPLED)]
+    if isinstance(images, torch.Tensor):
+        sampled = SAMPLED
+        loaded = len(images)
+    else:
+        sampled = min(SAMPLED, chunk or SAMPLED)
+        loaded = min(chunk or len(images), len(images))  # at once
+    # Measure the graph of a few images, and count the bytes of the weights.
+    few = images[:sampled]
     graph, largest_map = graph_bytes(encoder, few, precision)
-    held = len(images) if isinstance(images, torch.Tensor) else min(chunk or len(images), len(images))  # at once
-    weights = [p.numel() * p.element_size() for p in (*encoder.parameters(), *loss.parameters()) if p.requires_grad]
+    weights = []
+    for weight in (*encoder.parameters(), *loss.parameters()):
+        if weight.requires_grad:
+            weights.append(weight.numel() * weight.element_size())
     return forecast(
         peak_of(loss, labels, encoder.trained_dim),
         len(images),
@@ -67,7 +76,7 @@ def of_step(
         encoder=EncoderBytes(
             weights=sum(weights),
             largest_weight=max(weights, default=0),
-            image=math.ceil(few[0].numel() * few.element_size() * held / len(images)),
+            image=math.ceil(few[0].numel() * few.element_size() * loaded / len(images)),
             graph=graph // len(few),
             largest_map=largest_map // len(few),
         ),
@@ -77,60 +86,64 @@ def of_step(
 
 
 def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredPeak:
-    """What a ranking loss declares that it holds; of any other, what torch allocates for up to `MEASURED` random rows.
+    """Return the memory that a ranking loss declares; of any other, what torch allocates for up to `MEASURED` rows.
 
-    A quarter and a half of them are measured, too, and a parabola goes through the three, since a loss holds multiples
-    of its rows, pairs and triplets; one that compares rows with weights of classes grows along a line. Takes hundredths
-    of a second. labels: int64 [n], those of a batch.
+    The rows are random. A quarter and a half of them are measured, too, and a parabola is fitted to the three, since a
+    loss holds multiples of its rows, pairs and triplets; a loss that compares rows with class weights grows linearly.
+    Takes hundredths of a second. labels: int64 [n], those of a batch.
     """
     declared = getattr(loss, "peak", None)
     if isinstance(declared, Peak):
         return declared
     classes = getattr(getattr(loss, "knobs", None), "num_classes", None)
     labels = labels.cpu().sort().values[:MEASURED]  # whole classes
-    labels = labels if classes is None else labels % classes
-    parts = (2, 1) if getattr(loss, "family", None) in ("proxy", "classification") else (4, 2, 1)
+    if classes is not None:
+        labels = labels % classes
+    parts: tuple[int, ...] = (4, 2, 1)
+    if getattr(loss, "family", None) in ("proxy", "classification"):
+        parts = (2, 1)
     sizes = sorted({math.ceil(len(labels) / part) for part in parts})
     try:
         taken = [allocated_bytes(loss, labels[:size], dim) for size in sizes]
-    except Exception:  # the step itself will say what is wrong, better than a forecast
+    except Exception:  # the step itself reports the error, better than a forecast
         return MeasuredPeak((), guess=True)
     grows = any(hasattr(inner, "images_of_batch") for inner in loss.modules())  # a memory that fills
     return MeasuredPeak(tuple(np.polyfit(sizes, taken, len(sizes) - 1)), guess=grows)
 
 
 def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
-    """Bytes that torch allocates at most while a copy of a loss and its gradient are taken on the CPU.
+    """Measure the most bytes that torch allocates while a copy of a loss and its gradient are computed on the CPU.
 
     The embeddings are random; they are not counted, and neither are the loss's weights.
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # its library writes on the terminal by itself
-    loss, rows = copy.deepcopy(loss).cpu(), torch.randn(len(labels), dim, generator=torch.Generator().manual_seed(0))
+    loss = copy.deepcopy(loss).cpu()
+    rows = torch.randn(len(labels), dim, generator=torch.Generator().manual_seed(0))
     for module in loss.modules():
         if hasattr(module, "images_of_batch"):
             module.images_of_batch = torch.arange(len(labels))
     weights = [weight for weight in loss.parameters() if weight.requires_grad]
-    with seeded(0, LOSS), warnings.catch_warnings(), profile(use_device=None, profile_memory=True) as seen:
+    with seeded(0, LOSS), warnings.catch_warnings(), profile(use_device=None, profile_memory=True) as profiled:
         warnings.simplefilter("ignore")
         value = loss(rows.requires_grad_(), labels)
         gradients = torch.autograd.grad(value, [rows, *weights], allow_unused=True)
     del gradients
-    events = [event for event in seen.kineto_results.events() if event.name() == "[memory]"]
-    return max(itertools.accumulate(event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())))
+    events = [event for event in profiled.kineto_results.events() if event.name() == "[memory]"]
+    events.sort(key=lambda event: event.start_ns())
+    return max(itertools.accumulate(event.nbytes() for event in events))
 
 
 def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) -> tuple[int, int]:
-    """Bytes that autograd keeps of the encoder for images [c 3 h w], and of its largest map.
-
+    """Measure the bytes that autograd keeps of the encoder for images [c 3 h w], and those of its largest map.
     Weights and images are not counted.
     """
-    standing = {t.untyped_storage().data_ptr() for t in (*encoder.parameters(), *encoder.buffers(), images)}
-    held: dict[int, int] = {}
+    existing = {tensor.untyped_storage().data_ptr() for tensor in (*encoder.parameters(), *encoder.buffers(), images)}
+    kept: dict[int, int] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in standing:
-            held[storage.data_ptr()] = storage.nbytes()
+        if storage.data_ptr() not in existing:
+            kept[storage.data_ptr()] = storage.nbytes()
         return tensor.detach()  # an output that held itself would never be freed
 
     buffers = [buffer.clone() for buffer in encoder.buffers()]
@@ -140,18 +153,20 @@ def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecis
         del embeddings
     for buffer, before in zip(encoder.buffers(), buffers, strict=True):
         buffer.data.copy_(before)
-    return sum(held.values()), max(held.values(), default=0)
+    return sum(kept.values()), max(kept.values(), default=0)
 
 
 def chunks_kept(needed: Forecast, limit: int | None, device: torch.device) -> int:
-    """How many chunks of a step may keep their graph within `limit` bytes, or within half of what is free for None."""
-    images, encoder = needed.arguments["chunk"] or needed.arguments["n"], needed.arguments["encoder"]
-    limit = int(SHARE * available_bytes(str(device))) if limit is None else limit
+    """Return how many chunks of a step may keep their graph within `limit` bytes; None: within half the free memory."""
+    images = needed.arguments["chunk"] or needed.arguments["n"]
+    encoder = needed.arguments["encoder"]
+    if limit is None:
+        limit = int(SHARE * available_bytes(str(device)))
     return limit // max(1, images * encoder.graph)
 
 
 def refuse_what_cannot_be_had(needed: Forecast, device: torch.device) -> None:
-    """Stop before the first step of a run that would not fit; its weights and images are there already.
+    """Refuse a run that would not fit, before its first step; its weights and images are loaded already.
 
     Raises:
         ValueError: what is needed, what there is, and the batch or chunk that would fit.

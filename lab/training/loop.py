@@ -33,21 +33,22 @@ from lab.training.steps import Diverged, StepResult, gradients
 from lab.training.stopwatch import Stopwatch
 from lab.training.validation import Validator
 
-BEST, LAST = "best", "last"
+BEST = "best"
+LAST = "last"
 PACE = 20
-"""Steps whose mean duration makes the forecast."""
+"""Steps whose mean duration gives the forecast of the remaining time."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a run is made of, built and bound.
+    """The parts of a run, built and bound.
 
     encoder, loss: modules on `device`; the loss already wrapped.
     sampler: bound to the labels of `items`. items: int64 [n], training images by position in the data set.
     classes: int64 [c], ascending; the data set's class of each training label 0..c-1.
     loader: training images. optimiser: a torch optimiser over both modules. schedule: entry of its catalogue.
     validator: None when there are no validation classes.
-    config: what was asked for, as YAML gives it; each checkpoint holds it.
+    config: the configuration, as YAML gives it; each checkpoint holds it.
     """
 
     encoder: nn.Module
@@ -65,7 +66,7 @@ class Parts:
 
 @dataclass
 class TrainingProgress:
-    """Where a run stands; with weights and optimiser state, all that a checkpoint holds.
+    """The progress of a run; with weights and optimiser state, all that a checkpoint holds.
 
     step: steps done. seconds: spent on them. best_step, best_score: of the validator; larger scores are better.
     scores: of every validation so far.
@@ -79,14 +80,19 @@ class TrainingProgress:
 
 
 class Stopped(RuntimeError):
-    """A run that cannot go on: one sentence, the step, and the batch that replays it.
+    """A run that cannot continue: one sentence, the step, and the batch that replays it.
 
     batch: embeddings float32 [n d], labels int64 [n], items int64 [n], numpy.
     """
 
     def __init__(self, sentence: str, step: int, batch: dict[str, np.ndarray]):
         super().__init__(sentence)
-        self.step, self.batch = step, batch
+        self.step = step
+        self.batch = batch
+
+
+def _never() -> bool:
+    return False
 
 
 class Trainer:
@@ -95,7 +101,7 @@ class Trainer:
     Args:
         checkpoints: folder of best.safetensors and last.safetensors; None writes none.
         processes: the processes that share the batches, None for this one alone. The first measures and saves.
-        stop: asked in every step; `stopped` is then true in all processes after the same step.
+        stop: called in every step; after True `stopped` is true in all processes after the same step.
     """
 
     def __init__(
@@ -104,14 +110,18 @@ class Trainer:
         knobs: TrainingKnobs,
         checkpoints: Path | None = None,
         processes: Processes | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] = _never,
     ):
         if processes is not None:
             parts = replace(parts, loader=parts.loader.shared(processes.rank, processes.world))
             if knobs.processes_batchnorm == "shared" and knobs.chunk is None:
                 share_statistics(parts.encoder)
-        self.parts, self.knobs, self.checkpoints = parts, knobs, checkpoints
-        self.processes, self.stop, self.stopped = processes, stop, False
+        self.parts = parts
+        self.knobs = knobs
+        self.checkpoints = checkpoints
+        self.processes = processes
+        self.stop = stop
+        self.stopped = False
         if knobs.stream and knobs.chunk is None:
             raise ValueError("training: stream loads a batch chunk by chunk; say with chunk how many images at once.")
         if knobs.graph_memory is not None and knobs.chunk is None:
@@ -130,7 +140,7 @@ class Trainer:
         self._warming = True
 
     def resume(self) -> int:
-        """Go back to the last checkpoint; returns its step, 0 if there is none.
+        """Load the last checkpoint; returns its step, 0 if there is none.
 
         Raises:
             ValueError: the checkpoint is damaged, or of another configuration.
@@ -142,10 +152,11 @@ class Trainer:
         try:
             self.parts.encoder.load_state_dict(state["encoder"])
             self.parts.loss.load_state_dict(state["loss"])
+            # The configuration's own learning rates stay: they may have changed since the checkpoint.
             groups = [{**group, "params": None} for group in self.parts.optimiser.param_groups]
             self.parts.optimiser.load_state_dict(state["optimiser"])
-            for group, asked in zip(self.parts.optimiser.param_groups, groups, strict=True):
-                group.update({**asked, "params": group["params"]})  # rates may have been changed meanwhile
+            for group, configured in zip(self.parts.optimiser.param_groups, groups, strict=True):
+                group.update({**configured, "params": group["params"]})
             self.precision.load_state_dict(state["scaler"])
             self.progress = TrainingProgress(**state["progress"])
         except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -153,14 +164,15 @@ class Trainer:
         return self.progress.step
 
     def run(self) -> Iterator[Record]:
-        """Train from where `progress` stands to the last step, or until asked to stop.
+        """Train from `progress` to the last step, or until asked to stop.
 
         Raises:
             Stopped: a loss, an embedding or a gradient became NaN or infinite.
             ValueError: a step would not fit into memory.
             OSError: a checkpoint could not be written.
         """
-        knobs, parts = self.knobs, self.parts
+        knobs = self.knobs
+        parts = self.parts
         if parts.device.type == "cpu":
             allocator.keep_freed_memory()
         if not knobs.steps:
@@ -176,15 +188,18 @@ class Trainer:
                 step = self.progress.step + 1
                 result, norm, lr = self._step(batch, step, watch)
                 duration = time.perf_counter() - started
-                self.progress.step, self.progress.seconds = step, self.progress.seconds + duration
+                self.progress.step = step
+                self.progress.seconds += duration
+                # Measure the pace.
                 if len(self._durations) == 1 and self._warming:
-                    self._durations.clear()  # kernels are compiled in the first step, which says nothing of the next
+                    self._durations.clear()  # the first step compiles kernels, so its time tells nothing of the next
                     self._warming = False
                 self._durations.append(duration)
                 yield self._stepped(result, norm, lr, duration, watch.seconds(duration))
                 if self.checkups.due(step):
                     yield self.checkups.of_batch(step, result.embeddings, batch)
 
+                # Validate and save at their intervals, and at the end.
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
                     yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
@@ -195,22 +210,30 @@ class Trainer:
                     yield from self.save(LAST)
 
     def save(self, name: str) -> Iterator[Saving | Saved]:
-        """Write a checkpoint; the best one holds weights only, the last one everything needed to go on."""
+        """Write a checkpoint; the best one holds weights only, the last one everything needed to resume."""
         if self.checkpoints is None:
             return
         if self.processes is not None and not self.processes.first:
             return
-        step, parts = self.progress.step, self.parts
+        step = self.progress.step
+        parts = self.parts
         yield Saving(step, name)
-        state: dict[str, Any] = {"encoder": parts.encoder.state_dict(), "config": parts.config}
-        state |= {"loss": parts.loss.state_dict(), "progress": dataclasses.asdict(self.progress)}
+        state: dict[str, Any] = {
+            "encoder": parts.encoder.state_dict(),
+            "config": parts.config,
+            "loss": parts.loss.state_dict(),
+            "progress": dataclasses.asdict(self.progress),
+        }
         if name == LAST:
-            state |= {"optimiser": parts.optimiser.state_dict(), "scaler": self.precision.state_dict()}
+            state["optimiser"] = parts.optimiser.state_dict()
+            state["scaler"] = self.precision.state_dict()
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
         yield Saved(step, name)
 
     def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
-        knobs, parts = self.knobs, self.parts
+        knobs = self.knobs
+        parts = self.parts
+        # Set the learning rate of this step.
         factor = parts.schedule.factor(step, knobs.steps, self.progress.scores)
         for group in parts.optimiser.param_groups:
             group["lr"] = group["base_lr"] * factor
@@ -225,6 +248,7 @@ class Trainer:
         parts.loss.train()
         parts.optimiser.zero_grad(set_to_none=True)
         rank = 0 if self.processes is None else self.processes.rank
+        # Gradients of the batch, in chunks; the first batch decides which graphs all keep.
         with deterministic(), seeded(knobs.seed, ENCODER, step, rank, device=parts.device):
             if self._kept is None:
                 self._kept = self._plan(batch.images, labels)
@@ -243,10 +267,14 @@ class Trainer:
                 )
             except Diverged as diverged:
                 raise self._stop(str(diverged), step, diverged.embeddings, batch) from None
-            wish = self.stop()
-            self.stopped = wish if self.processes is None else self.processes.complete(parts.encoder, parts.loss, wish)
+            # Ask to stop, sum gradients over the processes, and move the weights.
+            self.stopped = self.stop()
+            if self.processes is not None:
+                self.stopped = self.processes.complete(parts.encoder, parts.loss, self.stopped)
             with watch.of("optimiser"):
-                weights = [p for group in parts.optimiser.param_groups for p in group["params"]]
+                weights = []
+                for group in parts.optimiser.param_groups:
+                    weights += group["params"]
                 norm = self.precision.clip(parts.optimiser, weights, knobs.clip)  # the norm before it is clipped
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
@@ -254,19 +282,20 @@ class Trainer:
         return result, norm, parts.optimiser.param_groups[0]["lr"]
 
     def _name_images(self, batch: LoadedBatch) -> None:
-        """Tell a loss that remembers images one by one which ones it is about to see."""
+        """Pass the batch's images to a loss that remembers images one by one."""
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
                 items = batch.items.to(self.parts.device)
                 module.images_of_batch = items if self.processes is None else self.processes.rows(items)
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> int:
-        """How many chunks keep their graph.
+        """Return how many chunks keep their graph.
 
         Raises:
-            ValueError: not even the least would fit; the sentence names what would.
+            ValueError: not even the smallest step fits; the sentence names what would.
         """
-        knobs, encoder = self.knobs, self.parts.encoder
+        knobs = self.knobs
+        encoder = self.parts.encoder
         needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
@@ -281,16 +310,22 @@ class Trainer:
         )
 
     def _replayable(self, embeddings: torch.Tensor, batch: LoadedBatch) -> dict[str, np.ndarray]:
-        whole = (lambda local: local) if self.processes is None else self.processes.labels
+        labels = batch.labels.to(self.parts.device)
+        items = batch.items.to(self.parts.device)
+        if self.processes is not None:
+            labels = self.processes.labels(labels)
+            items = self.processes.labels(items)
         return {
             "embeddings": embeddings.float().cpu().numpy(),
-            "labels": whole(batch.labels.to(self.parts.device)).cpu().numpy(),
-            "items": whole(batch.items.to(self.parts.device)).cpu().numpy(),
+            "labels": labels.cpu().numpy(),
+            "items": items.cpu().numpy(),
         }
 
     def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
-        on_gpu = self.parts.device.type == "cuda"
-        memory = torch.cuda.max_memory_allocated(self.parts.device) if on_gpu else psutil.Process().memory_info().rss
+        if self.parts.device.type == "cuda":
+            memory = torch.cuda.max_memory_allocated(self.parts.device)
+        else:
+            memory = psutil.Process().memory_info().rss
         return Stepped(
             step=self.progress.step,
             steps=self.knobs.steps,
@@ -305,8 +340,10 @@ class Trainer:
         )
 
     def _seconds_left(self) -> float:
-        """Until the end of the training, the validations to come as long as the last one; NaN after the first step."""
-        step, steps, every = self.progress.step, self.knobs.steps, self.knobs.validate_every
+        """Return the seconds to the end of the training, with validations as long as the last; NaN after step 1."""
+        step = self.progress.step
+        steps = self.knobs.steps
+        every = self.knobs.validate_every
         if self._warming and step < steps:
             return math.nan
         validations = steps // every - (step - 1) // every + (steps % every > 0)
@@ -325,7 +362,8 @@ class Trainer:
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
         best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
         if best:
-            self.progress.best_step, self.progress.best_score = step, score
+            self.progress.best_step = step
+            self.progress.best_score = score
         yield dataclasses.replace(validated, best=best)
         yield from self.checkups.of_validation(validated)
         if self.processes:

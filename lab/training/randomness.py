@@ -1,6 +1,6 @@
-"""Random state: a function of (seed, key) where a step begins, captured and replayed where a forward pass repeats.
+"""Random state: a function of (seed, key) at the beginning of a step, captured and replayed for repeated passes.
 
-A run that seeds every step by its number has no random state to store: a resumed run draws what it would have drawn.
+A run that seeds every step by its number has no random state to store: a resumed run draws the same numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-ENCODER, LOSS = 1, 2
-"""Streams: parts of a step that draw independently, so that one drawing more never shifts another."""
+ENCODER = 1
+LOSS = 2
+"""Streams: parts of a step that draw independently, so that one part never changes the numbers of another."""
 
 
 def mixed_seed(seed: int, *key: int) -> int:
-    """One 63-bit seed from a run's seed and a key such as (stream, step). Equal keys give equal seeds."""
+    """Return a 63-bit seed of a run's seed and a key such as (stream, step). Equal keys give equal seeds."""
     return int(np.random.SeedSequence([seed, *key]).generate_state(1, np.uint64)[0] >> 1)
 
 
@@ -27,10 +28,11 @@ def mixed_seed(seed: int, *key: int) -> int:
 def seeded(seed: int, *key: int, device: torch.device | str = "cpu") -> Iterator[None]:
     """Seed torch (CPU and `device`), numpy and Python inside the block; the caller's random state returns after it."""
     mixed = mixed_seed(seed, *key)
-    python, legacy = random.getstate(), np.random.get_state()
+    python_state = random.getstate()
+    numpy_state = np.random.get_state()
     with torch.random.fork_rng(devices=_indices(device)):
         if torch.device(device).type == "cpu":
-            torch.default_generator.manual_seed(mixed)  # `torch.manual_seed` also takes a note of every call for CUDA
+            torch.default_generator.manual_seed(mixed)  # `torch.manual_seed` also records every call for CUDA
         else:
             torch.manual_seed(mixed)
         random.seed(mixed)
@@ -38,8 +40,8 @@ def seeded(seed: int, *key: int, device: torch.device | str = "cpu") -> Iterator
         try:
             yield
         finally:
-            random.setstate(python)
-            np.random.set_state(legacy)
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,12 @@ class RandomState:
     @classmethod
     def capture(cls, device: torch.device | str = "cpu") -> RandomState:
         index = _indices(device)
-        return cls(torch.get_rng_state(), torch.cuda.get_rng_state(index[0]) if index else None, index)
+        device_state = torch.cuda.get_rng_state(index[0]) if index else None
+        return cls(torch.get_rng_state(), device_state, index)
 
     @contextmanager
     def replayed(self) -> Iterator[None]:
-        """Draw again what was drawn after `capture`; the state from before the block returns after it."""
+        """Repeat the draws after `capture`; the state from before the block returns after it."""
         with torch.random.fork_rng(devices=self.index):
             torch.set_rng_state(self.cpu)
             if self.device is not None:
@@ -69,12 +72,13 @@ class RandomState:
 def deterministic() -> Iterator[None]:
     """Ask torch for deterministic algorithms inside the block; operators that have none warn instead of failing.
 
-    New tensors are not filled with NaN first, which torch otherwise does by itself then: it would only show a tensor
-    that is read before it is written, at the price of writing everything twice.
+    New tensors are not filled with NaN first, as torch does by default then: that would only reveal a tensor that is
+    read before it is written, and doubles the writing.
     """
     before = torch.get_deterministic_debug_mode()
     filling: Any = torch.utils.deterministic  # whose stubs lack the attribute
-    benchmark, filled = torch.backends.cudnn.benchmark, filling.fill_uninitialized_memory
+    benchmark = torch.backends.cudnn.benchmark
+    filled = filling.fill_uninitialized_memory
     torch.set_deterministic_debug_mode("warn")  # `use_deterministic_algorithms` would load torch's compiler
     torch.backends.cudnn.benchmark = False
     filling.fill_uninitialized_memory = False

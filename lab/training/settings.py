@@ -1,4 +1,4 @@
-"""What the loop and the evaluation after it can be told. Imports no torch."""
+"""Knobs of the training loop and of the evaluation after it. Imports no torch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.core.knobs import MOST_ITEMS, knob
 
 
 class TrainingKnobs(lab.core.knobs.Knobs):
-    """How long, how carefully and on what a run trains."""
+    """Duration, memory, device and checkpoints of a training."""
 
     steps: int = knob(
         "Training steps; 0 measures the network as it is.", default=400, ge=0, le=100_000_000, scale="log", unit="steps"
@@ -92,10 +92,10 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     @model_validator(mode="before")
     @classmethod
     def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Leave out what runs of 0.2 say of decoding and of sharing out weights, which are no choices any more.
+        """Drop knobs of version 0.2 that no longer exist: decoding, and weights divided among processes.
 
         Raises:
-            ValueError: class weights are to be shared out over processes.
+            ValueError: class weights are to be divided among processes.
         """
         kept = {name: value for name, value in values.items() if name not in ("decode", "encoder_weights")}
         if kept.get("class_weights") == "sharded":
@@ -105,7 +105,9 @@ class TrainingKnobs(lab.core.knobs.Knobs):
             )
         if kept.get("class_weights") == "whole":
             del kept["class_weights"]
-        return kept | ({"processes_batchnorm": "refuse"} if kept.get("processes_batchnorm") == "frozen" else {})
+        if kept.get("processes_batchnorm") == "frozen":
+            kept["processes_batchnorm"] = "refuse"
+        return kept
 
 
 class EvaluationKnobs(lab.core.knobs.Knobs):

@@ -63,7 +63,9 @@ def embedded(
     if chunk is None:
         embeddings = encoder(images)
         return embeddings.detach(), embeddings.backward
-    parts, states, rows = images.split(chunk), [], []
+    parts = images.split(chunk)
+    states = []
+    rows = []
     for part in parts:
         states.append(RandomState.capture())
         with torch.no_grad():

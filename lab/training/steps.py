@@ -6,7 +6,7 @@ GradCache; Patel et al. 2022, section 4.2). A plain step is one chunk whose grap
 
 Rebuilding costs one more forward pass: 4/3 of a plain step when no graph is kept. It is exact because the second pass
 repeats the first: dropout's random state is replayed, autocast is entered again, and batch normalisation is frozen or,
-when its owner asked for that, taken over each chunk with running statistics updated once.
+with `per_chunk`, taken over each chunk with running statistics updated once.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ class Diverged(RuntimeError):
 
     def __init__(self, sentence: str, embeddings: torch.Tensor, labels: torch.Tensor):
         super().__init__(sentence)
-        self.embeddings, self.labels = embeddings.detach(), labels
+        self.embeddings = embeddings.detach()
+        self.labels = labels
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step computed; the gradients stand in the parameters' `.grad`.
+    """The result of a step; the gradients are in the parameters' `.grad`.
 
     loss: scalar. embeddings: [n d], as the loss saw them, without graph.
     """
@@ -77,13 +78,13 @@ def gradients(
         images, labels: [n 3 h w] on any device, moved to the encoder's chunk by chunk, and int64 [n]. Streamed images
             are also loaded chunk by chunk, and again for the second pass.
         chunk: images embedded at once; None embeds the whole batch at once, a plain step.
-        keep: how many chunks keep their graph instead of being embedded again. Memory grows with it, time falls.
-        batchnorm: what to do about train-mode batch normalisation under chunks or processes. `per_chunk` takes its
+        keep: how many chunks keep their graph instead of being embedded again. More memory, less time.
+        batchnorm: what happens to train-mode batch normalisation with chunks or processes. `per_chunk` takes its
             statistics over each chunk, which is another model than the plain step's.
-        precision: autocast and loss scale; when not given, the autocast that is on around the call, and no scale.
-        gather: under several processes, see `lab.training.distributed`; None in one process, and for an encoder in DDP
-            with a loss in `lab.losses.gathered`, which is averaged once a step; all bring as many chunks then.
-        watch: told what the time goes into.
+        precision: autocast and loss scale; by default the autocast that is on around the call, and no scale.
+        gather: of several processes, see `lab.training.distributed`; None in one process, and for an encoder in DDP
+            with a loss in `lab.losses.gathered`, which is averaged once a step; all processes have as many chunks then.
+        watch: measures the parts of the step.
 
     Time: a plain step and the forward pass of what was not kept. Memory: one chunk's graph, what was kept, and [n d].
 
@@ -99,7 +100,8 @@ def gradients(
         >>> result.embeddings.shape, encoder.weight.grad.shape
         (torch.Size([64, 2]), torch.Size([2, 3]))
     """
-    precision, watch = precision or MixedPrecision(device=_device(encoder)), watch or Stopwatch(_device(encoder))
+    precision = precision or MixedPrecision(device=_device(encoder))
+    watch = watch or Stopwatch(_device(encoder))
     parts = images.split(chunk or len(images))
     if batchnorm == "refuse" and (len(parts) > 1 or gather is not None):
         _refuse_batch_statistics(encoder, shared_is_fine=len(parts) == 1)
@@ -108,7 +110,8 @@ def gradients(
     local = torch.cat([embeddings.detach() for embeddings, _ in chunks])
     labels = labels.to(local.device)
     if gather is not None:
-        local, labels = gather.embeddings(local), gather.labels(labels)
+        local = gather.embeddings(local)
+        labels = gather.labels(labels)
     with watch.of("loss"):
         value, grad = _through_loss(loss, local.requires_grad_(), labels, precision, gather)
     with watch.of("backward"):
@@ -133,8 +136,9 @@ def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precis
 def _second_passes(
     encoder: Any, chunks: list[Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: MixedPrecision
 ) -> None:
-    """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk; each is let go of then."""
+    """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk; each chunk is freed then."""
     missing = [part for part, (_, state) in zip(parts, chunks, strict=True) if state]
+    # Chunks whose graph was not kept are embedded again.
     again = iter(missing) if isinstance(images, torch.Tensor) else images.parts(missing)
     for of_chunk in gradient.split([len(embeddings) for embeddings, _ in chunks]):
         embeddings, state = chunks.pop(0)
@@ -150,7 +154,7 @@ def _second_passes(
 def _through_loss(
     loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: MixedPrecision, gather: Processes | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The loss of everyone's embeddings [n d], a leaf of its graph, and its gradient with respect to this process's."""
+    """Return the loss of everyone's embeddings [n d], a leaf of its graph, and the gradient of this process's rows."""
     finite = torch.isfinite(embeddings).all(dim=1)
     if not finite.all():
         row = int((~finite).nonzero()[0, 0])
@@ -160,8 +164,12 @@ def _through_loss(
         if not torch.isfinite(value):
             raise Diverged(f"the loss is {value.item()}", embeddings, labels)
         precision.backward(value)
-    grad = torch.zeros_like(embeddings) if embeddings.grad is None else embeddings.grad
-    return value.detach(), grad if gather is None else gather.share(grad)
+    grad = embeddings.grad
+    if grad is None:
+        grad = torch.zeros_like(embeddings)
+    if gather is not None:
+        grad = gather.share(grad)
+    return value.detach(), grad
 
 
 def _embed(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) -> torch.Tensor:
@@ -184,17 +192,21 @@ def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
 
 @contextmanager
 def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
-    """Undo what train-mode batch normalisation adds to its running statistics: the first pass has added it."""
-    held = [m for m in encoder.modules() if normalises_over_batch(m) and m.track_running_stats]
-    before = [{name: buffer.clone() for name, buffer in module.named_buffers(recurse=False)} for module in held]
+    """Undo the second update of batch normalisation's running statistics: the first pass has updated them."""
+    modules = [module for module in encoder.modules() if normalises_over_batch(module) and module.track_running_stats]
+    before = []
+    for module in modules:
+        before.append({name: buffer.clone() for name, buffer in module.named_buffers(recurse=False)})
     try:
         yield
     finally:
-        for module, buffers in zip(held, before, strict=True):
+        for module, buffers in zip(modules, before, strict=True):
             for name, buffer in buffers.items():
-                # `.data`: a graph holds these buffers without reading them, and must not see them change.
+                # `.data`: a graph holds these buffers without reading them, and must not notice the change.
                 getattr(module, name).data.copy_(buffer)
 
 
 def _device(encoder: nn.Module) -> torch.device:
-    return next((p.device for p in encoder.parameters()), torch.device("cpu"))
+    for weight in encoder.parameters():
+        return weight.device
+    return torch.device("cpu")

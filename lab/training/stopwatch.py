@@ -1,4 +1,4 @@
-"""What a training step spends its time on."""
+"""Measure the parts of a training step."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import torch
 
 PARTS = ("waiting for images", "encoder", "loss", "backward", "optimiser")
-"""In the order of a step. Waiting is for images that are not loaded yet; `loss` is the loss forward and back to the
-embeddings; `backward` is the encoder's, with what the second pass of a large batch embeds again."""
+"""Parts in the order of a step. Waiting is for images that are not loaded yet; `loss` is the loss, forward and back to
+the embeddings; `backward` is the encoder's, with the second pass of a large batch."""
 REST = "everything else"
 
 
 class Stopwatch:
-    """Seconds of one step by part. On a GPU the parts are timed by events of its own clock, which cost no waiting."""
+    """Seconds of one step by part. On a GPU, events of its own clock measure the parts, without waiting."""
 
     def __init__(self, device: torch.device):
         self._on_gpu = device.type == "cuda"
@@ -26,7 +26,8 @@ class Stopwatch:
     def of(self, part: str) -> Iterator[None]:
         """Count the block as `part`; blocks of one part add up."""
         if self._on_gpu and part != PARTS[0]:
-            first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            first = torch.cuda.Event(enable_timing=True)
+            last = torch.cuda.Event(enable_timing=True)
             first.record()
             yield
             last.record()
@@ -37,7 +38,7 @@ class Stopwatch:
             self._seconds[part] += time.perf_counter() - started
 
     def seconds(self, step: float) -> dict[str, float]:
-        """Part to seconds, and what is left of a step's seconds; on a GPU it waits until the step is done."""
+        """Return the seconds of each part, and the rest of a step's seconds; on a GPU it waits for the step's end."""
         for part, first, last in self._events:
             last.synchronize()
             self._seconds[part] += first.elapsed_time(last) / 1e3
@@ -47,7 +48,7 @@ class Stopwatch:
 
 
 def summed(steps: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Seconds by part over many steps.
+    """Sum the seconds of each part over many steps.
 
     >>> summed([{"encoder": 1.0}, {"encoder": 2.0, "loss": 0.5}])
     {'encoder': 3.0, 'loss': 0.5}
@@ -60,7 +61,7 @@ def summed(steps: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def in_words(spent: Mapping[str, float]) -> str:
-    """Where the time of many steps went, the largest share first; nothing where nothing is known.
+    """Return a sentence on the shares of the parts in many steps, the largest first; empty without any seconds.
 
     >>> in_words({"encoder": 5.0, "loss": 2.0, "backward": 2.5, "everything else": 0.5})
     'Time of the steps: encoder 50 %, backward 25 %, loss 20 %, everything else 5 %.'
@@ -68,5 +69,7 @@ def in_words(spent: Mapping[str, float]) -> str:
     whole = sum(spent.values())
     if not whole:
         return ""
-    shares = sorted(((seconds / whole, part) for part, seconds in spent.items()), key=lambda one: -one[0])
-    return f"Time of the steps: {', '.join(f'{part} {100 * share:.0f} %' for share, part in shares)}."
+    shares = []
+    for part in sorted(spent, key=lambda part: -spent[part]):
+        shares.append(f"{part} {100 * spent[part] / whole:.0f} %")
+    return f"Time of the steps: {', '.join(shares)}."

@@ -1,4 +1,4 @@
-"""What a model in training does on classes it does not train on."""
+"""Validate a model in training on classes that it does not train on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lab.training.distributed import Processes
 
 BINS = 50
-PINNED, SHOWN = 8, 8
+PINNED = 8
+SHOWN = 8
 SAMPLE = 1024
 
 
@@ -31,10 +32,11 @@ SAMPLE = 1024
 class Validator:
     """Embeds and searches the validation images.
 
-    loader: with a testing transform. query, gallery: int64 positions in the data set; gallery None is same source.
-    metrics: name to metric. select_by: the column that says which checkpoint is best. device: where to search.
-    loss: in training; metrics of its anchors or classifier are measured where validation has images of its classes,
-        and are left out where it is None. classes: int64 [c], the label of each of its classes.
+    loader: with a testing transform. query, gallery: int64 positions in the data set; without a gallery the queries
+        are searched among each other.
+    metrics: name to metric. select_by: the column that chooses the best checkpoint. device: where to search.
+    loss: the loss in training; metrics of its anchors or classifier need validation images of its classes, and are left
+        out if it is None. classes: int64 [c], the label of each of its classes.
 
     Raises:
         ValueError: no metric has the column `select_by`; lists those there are.
@@ -69,7 +71,7 @@ class Validator:
     def __call__(
         self, encoder: torch.nn.Module, step: int, processes: Processes | None = None
     ) -> Generator[Record, None, Validated | None]:
-        """Yields progress, returns what was found; its `best` is left to the caller.
+        """Yield progress and return the validation; the caller sets its `best`.
 
         processes: those that share the embedding; the first searches and measures, the others return None.
         """
@@ -78,6 +80,7 @@ class Validator:
         gallery = None
         if self.gallery is not None:
             gallery = yield from self.embedded(encoder, self.gallery, processes)
+        # All processes embedded; the first one measures.
         if processes is not None and not processes.first:
             return None
         evaluation: Evaluation = yield from evaluate(
@@ -103,28 +106,34 @@ class Validator:
         )
 
     def _class_evidence(self) -> dict[str, Any]:
-        """Anchors and classifier of the loss, as they are now."""
+        """Return the present anchors and classifier of the loss."""
         return {} if self.loss is None else class_evidence(self.loss.state_dict(), self.classes)
 
     def embedded(
         self, encoder: Any, items: np.ndarray, processes: Processes | None = None
     ) -> Generator[Record, None, EmbeddingSet]:
-        """Yields progress, returns the embeddings of validation images, by their positions in the data set."""
-        how: dict[str, Any] = {"batch_size": self.batch_size, "precision": self.precision, "what": "validation images"}
+        """Yield progress and return the embeddings of validation images, by their positions in the data set."""
+        options: dict[str, Any] = {
+            "batch_size": self.batch_size,
+            "precision": self.precision,
+            "what": "validation images",
+        }
         if processes is None:
-            return (yield from embed(encoder, self.loader, items, **how))
+            return (yield from embed(encoder, self.loader, items, **options))
         share = processes.part_of(items, self.batch_size)
-        part = (yield from embed(encoder, self.loader, share, **how)) if len(share) else None
+        part = None
+        if len(share):
+            part = yield from embed(encoder, self.loader, share, **options)
         return processes.whole(part, next(encoder.parameters()).device)
 
     def score(self, values: Mapping[str, float]) -> float:
-        """The selecting column, signed so that larger is better."""
+        """Return the selecting column, signed so that larger is better."""
         value = values[self.select_by]
         return value if self.higher_is_better else -value
 
 
 def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
-    """Counts of positive and negative pairs over `BINS` equal bins of cosine on [-1, 1], of at most 1,024 images.
+    """Count positive and negative pairs in `BINS` equal bins of cosine on [-1, 1], of at most 1,024 images.
 
     Whole classes are taken, spread evenly over the set, so that there are positive pairs to count. An image without a
     class is in no pair.
@@ -136,7 +145,8 @@ def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
     count = max(2, int(SAMPLE / counts.mean()))
     chosen = classes[np.unique(np.linspace(0, len(classes) - 1, count).astype(int))]
     rows = np.flatnonzero(np.isin(embeddings.labels, chosen))[:SAMPLE]
-    vectors, labels = embeddings.vectors[rows], embeddings.labels[rows]
+    vectors = embeddings.vectors[rows]
+    labels = embeddings.labels[rows]
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     upper = np.triu_indices(len(rows), k=1)
     cosines = np.clip((vectors @ vectors.T)[upper], -1, 1)
@@ -146,7 +156,7 @@ def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
 
 
 def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list[dict]:
-    """The same eight queries at every validation, with their first neighbours."""
+    """Return the same eight queries at every validation, with their first neighbours."""
     strips = []
     for i in _pins(query, gallery):
         present = ranking.neighbours[i] >= 0
@@ -154,30 +164,34 @@ def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list
             {
                 "query": int(query.items[i]),
                 "neighbours": gallery.items[ranking.neighbours[i][present][:SHOWN]].tolist(),
-                "scores": [round(float(s), 5) for s in ranking.scores[i][present][:SHOWN]],
+                "scores": [round(float(score), 5) for score in ranking.scores[i][present][:SHOWN]],
             }
         )
     return strips
 
 
 def _pins(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
-    """Rows of the queries that are followed: one a class, of classes spread evenly over those that have a match; where
-    there are fewer classes than `PINNED`, further images spread evenly over the set."""
+    """Return the rows of the queries that are followed: one per class, of classes spread evenly over those that have a
+    match; with fewer classes than `PINNED`, further images spread evenly over the set."""
     _, codes, counts = np.unique(query.labels, return_inverse=True, return_counts=True)
-    matched = counts[codes] > 1 if gallery is query else np.isin(query.labels, gallery.labels)
+    if gallery is query:
+        matched = counts[codes] > 1
+    else:
+        matched = np.isin(query.labels, gallery.labels)
     matched &= query.labelled
     rows = np.flatnonzero(matched) if matched.any() else np.arange(len(query))
     firsts = rows[np.unique(codes[rows], return_index=True)[1]]
     chosen = firsts[np.unique(np.linspace(0, len(firsts) - 1, PINNED).astype(int))]
     others = np.setdiff1d(rows, chosen)
-    more = np.unique(np.linspace(0, len(others) - 1, max(0, min(PINNED - len(chosen), len(others)))).astype(int))
+    count = max(0, min(PINNED - len(chosen), len(others)))
+    more = np.unique(np.linspace(0, len(others) - 1, count).astype(int))
     return np.concatenate([chosen, others[more]])
 
 
 def columns_of(
     metrics: Mapping[str, Metric], levels: Iterable[str] = (), class_weights: Iterable[str] = ("anchors", "classifier")
 ) -> dict[str, bool]:
-    """Every column these metrics will have, and whether more is better; found on a toy: four unit vectors, two classes.
+    """Return every column of these metrics, and whether more is better; measured on four unit vectors of two classes.
 
     Args:
         levels: names of the coarser levels that the data set has.
@@ -186,11 +200,16 @@ def columns_of(
     Raises:
         ValueError: a metric needs levels and there are none.
     """
-    angles, labels = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32), np.array([0, 0, 1, 1])
+    angles = np.array([0.0, 0.3, 2.0, 2.2], dtype=np.float32)
+    labels = np.array([0, 0, 1, 1])
     toy = EmbeddingSet(np.stack([np.cos(angles), np.sin(angles)], axis=1), labels, np.arange(4))
-    anchors, classes = toy.vectors[::2], np.arange(2)
-    had = {"anchors": anchors, "classifier": Classifier(anchors, np.zeros(2, np.float32), classes)}
-    weights_of: dict[str, Any] = {name: weights for name, weights in had.items() if name in class_weights}
+    anchors = toy.vectors[::2]
+    classes = np.arange(2)
+    weights_of: dict[str, Any] = {}
+    if "anchors" in class_weights:
+        weights_of["anchors"] = anchors
+    if "classifier" in class_weights:
+        weights_of["classifier"] = Classifier(anchors, np.zeros(2, np.float32), classes)
     outcome = evaluate(
         toy, None, metrics, k=1, levels=dict.fromkeys(levels, labels), device="cpu", anchor_labels=classes, **weights_of
     )

@@ -23,8 +23,11 @@ def trained(train_tiny, tmp_path_factory):
 MISTAKES = [
     (["train", "--loss", "recal_at_k"], "Did you mean 'recall_at_k'"),
     (["train", "--loss.tau1", "-1"], "0 < tau1"),
-    (["train", "--loss.simix", "perhaps"], "--loss.simix takes no value: alone it says yes; --no-loss.simix says no"),
-    (["train", "--loss.simix=perhaps"], "--loss.simix takes no value"),
+    (
+        ["train", "--loss.simix", "perhaps"],
+        "--loss.simix is a switch: write --loss.simix for yes or --no-loss.simix for no",
+    ),
+    (["train", "--loss.simix=perhaps"], "--loss.simix is a switch"),
     (["train", "--los", "x"], "there is no --los here; did you mean --loss"),
     (["train", "--lr", "0.1"], "there is no --lr here; did you mean --optimiser.lr"),
     (["train", "--steps", "9"], "did you mean --training.steps"),

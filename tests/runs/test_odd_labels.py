@@ -89,7 +89,7 @@ def classes(labels, names):
 @given(labels=labels_lists)
 def test_every_table_gives_the_same_classes(folder, labels):
     for table in tables_of(folder, labels):
-        facts = described.sorted_out(reading.table(table), {})
+        facts = described.assign_columns(reading.table(table), {})
         assert classes(*described.labelled(facts["label"], COUNT)) == labels, str(table)
 
 

@@ -105,7 +105,7 @@ def embed(net):
 def test_lightning(tmp_path, monkeypatch):
     monkeypatch.delenv("PL_GLOBAL_SEED", raising=False)
     lightning = pytest.importorskip("lightning.pytorch")
-    from lab.integrations.recording.lightning import Recording
+    from lab.integrations.recording.lightning import LightningRecording
 
     class Module(lightning.LightningModule):
         def __init__(self):
@@ -125,8 +125,8 @@ def test_lightning(tmp_path, monkeypatch):
     loader = torch.utils.data.DataLoader(Toy(), batch_size=8)
     with lab.runs.record("lightning", runs=tmp_path) as run:
         trainer = lightning.Trainer(
-            max_epochs=3, callbacks=[Recording(run, lambda module: embed(module.net))], logger=False, accelerator="cpu",
-            enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+            max_epochs=3, callbacks=[LightningRecording(run, lambda module: embed(module.net))], logger=False,
+            accelerator="cpu", enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
         )  # fmt: skip
         trainer.fit(Module(), loader, loader)
     assert [record["step"] for record in run.run.metrics("stepped")] == [1, 2, 3]
@@ -193,7 +193,7 @@ class WithLoss(torch.nn.Module):
 def test_the_trainer_of_transformers(tmp_path):
     import transformers
 
-    from lab.integrations.recording.transformers import Recording
+    from lab.integrations.recording.transformers import TransformersRecording
 
     with lab.runs.record("trainer", runs=tmp_path) as run:
         transformers.Trainer(
@@ -203,7 +203,7 @@ def test_the_trainer_of_transformers(tmp_path):
                 eval_strategy="epoch", save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True,
                 learning_rate=0.05,
             ),
-            callbacks=[Recording(run, lambda model: embed(model.net))],
+            callbacks=[TransformersRecording(run, lambda model: embed(model.net))],
         ).train()  # fmt: skip
     stepped = [record for record in run.run.metrics("stepped") if "lr" in record]
     assert [record["step"] for record in stepped] == [1, 2, 3] and list(run.run.frames()) == [1, 2, 3]

@@ -9,7 +9,8 @@ import argparse
 
 from lab.cli._output import add_flags, show
 
-HEADING, PLACE = "Look up and keep in order", 43
+HEADING = "Look up and keep in order"
+PLACE = 43
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
         rows.append(row)
         say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
     about = bench.machine()
-    print(bench.as_json(rows, about) if arguments.json else bench.as_table(rows, about))
+    table = bench.as_table(rows, about)
+    as_json = bench.as_json(rows, about)
+    print(as_json if arguments.json else table)
     if target is not None:
-        write_text(target, bench.as_json(rows, about) if target.suffix == ".json" else bench.as_table(rows, about))
+        write_text(target, as_json if target.suffix == ".json" else table)

@@ -7,7 +7,8 @@ import argparse
 
 from lab.cli._output import add_flags, show
 
-HEADING, PLACE = "Look up and keep in order", 42
+HEADING = "Look up and keep in order"
+PLACE = 42
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -76,9 +76,10 @@ def _save_page(figure: Figure, place: Path, slide: list[str] | None, runs: list[
     from lab.figures.live_page import live_page, trains
 
     if trains(figure, slide, runs):
-        chosen = type(figure).stops and not slide  # with a view to how long they take
-        every = "Training at every stop beforehand: up to half a minute."
-        say(every if chosen else "Training what the page shows; this may take minutes.")
+        if type(figure).stops and not slide:  # the figure names few stops, chosen to train quickly
+            say("Training at every stop beforehand: up to half a minute.")
+        else:
+            say("Training what the page shows; this may take minutes.")
     page = live_page(figure, slide, runs)
     write_text(place, page)
     say(f"A page of {len(page) / 1e6:.1f} MB that needs neither Python nor a network.")

@@ -57,8 +57,10 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     from lab.cli._progress import result_of
 
     flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith(("--protocol.", "--on."))]
-    flags += ["--name"] if arguments.name else []
-    flags += ["--on"] if arguments.on != _launching.HERE else []
+    if arguments.name:
+        flags.append("--name")
+    if arguments.on != _launching.HERE:
+        flags.append("--on")
     if flags:
         raise ValueError(
             f"{protocol.name} judges a run as it was trained: leave out {', '.join(flags)}; or leave out the run, and "
@@ -68,11 +70,11 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     if arguments.device:
         run.config = run.config.changed("training.device", arguments.device)
     outcome = result_of(protocol.judge(run), arguments.quiet)
-    return _tell(outcome, outcome.write(run.path / "protocols", protocol.name), arguments)
+    return _show(outcome, outcome.write(run.path / "protocols", protocol.name), arguments)
 
 
 def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, Bench]:
-    """What the command returns, and where the runs lie."""
+    """Train what a protocol needs and print its outcome; return the exit status and the folder of the runs."""
     import lab.runs
     from lab.cli import _config
     from lab.cli._launching import launcher_of
@@ -81,7 +83,9 @@ def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, B
     from lab.runs.store import check_name
     from lab.sweeps import Bench, Paused
 
-    base = lab.runs.open(arguments.run, arguments.runs, arguments.allow) if arguments.run else None
+    base = None
+    if arguments.run:
+        base = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     config = _config.config_of(arguments, base)
     if arguments.device:
         config = config.changed("training.device", arguments.device)
@@ -96,10 +100,10 @@ def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, B
         except Paused as paused:
             complain(str(paused))
             return stop.status or 130, bench
-    return _tell(outcome, outcome.write(bench.folder, "outcome"), arguments), bench
+    return _show(outcome, outcome.write(bench.folder, "outcome"), arguments), bench
 
 
-def _tell(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:
+def _show(outcome: Outcome, path: Path, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(outcome.as_json())
     else:

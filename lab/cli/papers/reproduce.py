@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     recipe = lab.papers.recipes.get(arguments.recipe)
     if arguments.config:
         raise ValueError(f"{recipe.name} is the configuration; leave out --config.")
-    arguments.config, arguments.run = recipe.name, None
+    arguments.config = recipe.name
+    arguments.run = None
     config = _config.config_of(arguments)
     _look(config, recipe, arguments.anyway)
     if arguments.check:
@@ -83,8 +84,8 @@ def _look(config: RunConfig, recipe: Recipe, anyway: bool) -> None:
             f"These are not the published images of {config.data.name}, so its numbers cannot come out; mend them, or "
             "train all the same with --anyway."
         )
-    for found in preflight(config):
-        if found.verdict == BAD:
-            raise ValueError(f"{recipe.name} cannot be trained here as it stands: {found.sentence}")
-        say(f"{found.name}: {found.sentence}")
+    for check in preflight(config):
+        if check.verdict == BAD:
+            raise ValueError(f"{recipe.name} cannot be trained here as it stands: {check.sentence}")
+        say(f"{check.name}: {check.sentence}")
     say(f"On one modern GPU, estimated and not measured: {recipe.cost}.")

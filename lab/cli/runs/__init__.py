@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lab.cli._output import add_flags, print_json, say, show, visible_lines
+from lab.cli._scores import values_of
 from lab.core.catalog import OUTSIDE
 from lab.core.files import read_small
 
 if TYPE_CHECKING:
     from lab.runs import Run
 
-HEADING, PLACE = "Look up and keep in order", 41
+HEADING = "Look up and keep in order"
+PLACE = 41
 
 
 SCORES = ("r@1", "MAP@R")
@@ -67,16 +69,23 @@ def _all(runs: Sequence[Run], arguments: argparse.Namespace) -> None:
     kept = [row for row in rows if fits(row, arguments)]
     if arguments.sort:
         kept = _sorted(kept, arguments.sort, rows)
-    kept = chosen = kept[: arguments.last]
-    if not arguments.json:  # no columns of nothing
-        kept = tables.lettered(kept)
-        unused = {key for key in ("group", "tags") if not any(row[key] for row in kept)} | {"measured on"}
-        kept = [{key: value for key, value in row.items() if key not in unused} for row in kept]
+    chosen = kept[: arguments.last]
     empty = "No run matches." if rows else "No runs yet: `lab demo` or `lab train` makes one."
-    show(kept, as_json=arguments.json, empty=empty)
-    if not arguments.json and any(tables.letters([row["measured on"] for row in chosen])):
+    if arguments.json:
+        show(chosen, as_json=True, empty=empty)
+        return
+    # Letters tell which runs were measured on the same queries; columns without a value are hidden.
+    shown = tables.lettered(chosen)
+    hidden = {"measured on"}
+    for key in ("group", "tags"):
+        if not any(row[key] for row in shown):  # a column without any value
+            hidden.add(key)
+    shown = [{key: value for key, value in row.items() if key not in hidden} for row in shown]
+    show(shown, as_json=False, empty=empty)
+    if any(tables.letters([row["measured on"] for row in chosen])):
         say(tables.UNLIKE)
-    if not arguments.json and (sentence := Queue(default_root(arguments.runs)).sentence):
+    sentence = Queue(default_root(arguments.runs)).sentence
+    if sentence:
         say(sentence)
 
 
@@ -88,14 +97,15 @@ def _check_scores(runs: Sequence[Run], rows: list[dict], columns: Sequence[str])
     """
     for column in columns:
         if rows and all(row[column] is None for row in rows):
-            known = [
-                name for run in runs for split in run.splits for name in (run.scores(split) or {}).get("values", ())
-            ]
-            raise ValueError(f"No run has a score {column!r}; there are {', '.join(dict.fromkeys(known)) or 'none'}.")
+            measured: dict[str, None] = {}
+            for run in runs:
+                for values in values_of(run).values():
+                    measured |= dict.fromkeys(values)
+            raise ValueError(f"No run has a score {column!r}; there are {', '.join(measured) or 'none'}.")
 
 
 def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
-    """By falling numbers or rising names; rows without a value last."""
+    """Sort by falling numbers or rising names; rows without a value come last."""
     if every and column not in every[0]:
         raise ValueError(
             f"There is no column {column!r} to sort by; there are {', '.join(every[0])}; see also --scores."
@@ -115,25 +125,32 @@ def _one(run: Run, as_json: bool) -> None:
         facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
         print_json(facts)
         return
-    from lab.launchers.background.queue import Queue
-
     _ = run.config_dict  # which refuses a damaged file in a sentence
     print(visible_lines(read_small(run.file("config.yaml")).decode(errors="replace")) + "\n")
     show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
     if rows := rows_of(run):
         show(rows, as_json=False)
     warn(run)
-    if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):
-        say(sentence)
+    say_if_queued(run)
 
 
-def _difference(one: Run, other: Run, as_json: bool) -> None:
+def say_if_queued(run: Run) -> None:
+    """Print why the queue does not start a run that waits in it, if there is a reason."""
+    from lab.launchers.background.queue import Queue
+
+    queue = Queue(run.path.parent)
+    if run.name in queue.names and queue.sentence:
+        say(queue.sentence)
+
+
+def _difference(first: Run, second: Run, as_json: bool) -> None:
     import lab.runs
 
-    different = lab.runs.difference(one.config, other.config)
-    shown = {path: ["-" if value is None else str(value) for value in both] for path, both in different.items()}
-    rows = [{"knob": path, one.name: mine, other.name: yours} for path, (mine, yours) in shown.items()]
-    show(rows, as_json=as_json, empty=f"{one.name} and {other.name} have the same configuration.")
+    rows = []
+    for path, values in lab.runs.difference(first.config, second.config).items():
+        words = ["-" if value is None else str(value) for value in values]
+        rows.append({"knob": path, first.name: words[0], second.name: words[1]})
+    show(rows, as_json=as_json, empty=f"{first.name} and {second.name} have the same configuration.")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
@@ -146,40 +163,52 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def fits(row: dict, arguments: argparse.Namespace) -> bool:
-    """Whether a run is among those that were asked for."""
-    chosen = {key: getattr(arguments, key) for key in ("state", "loss", "data", "group") if getattr(arguments, key)}
-    tagged = not arguments.tag or arguments.tag in row["tags"]
-    return tagged and all(row[key] == value for key, value in chosen.items())
+    """Return whether a run is among those that the filters choose."""
+    for key in ("state", "loss", "data", "group"):
+        if getattr(arguments, key) and row[key] != getattr(arguments, key):
+            return False
+    return not arguments.tag or arguments.tag in row["tags"]
 
 
 def row_of(run: Run, columns: Sequence[str]) -> dict:
-    """A run in the list; scores of the test images, or of the validation images where only those were measured."""
+    """Return a run's row in the list; scores of test images, or of validation images if only those were measured."""
     from lab.report.rows import query_set
     from lab.runs import management
 
-    status, config = run.status, readable(run)
-    of = next((split for split in ("test", "validation") if run.scores(split)), None)
-    measured = (run.scores(of) or {}) if of else {}
+    status = run.status
+    config = readable(run)
+    step = str(status.get("step", 0))
+    if status.get("steps"):
+        step += f"/{status['steps']}"
+    # Scores, and of which images they are.
+    split = next((split for split in ("test", "validation") if run.scores(split)), None)
+    measured: dict = {}
+    measured_on = None
+    scores_of = None
+    if split:
+        measured = run.scores(split) or {}
+        measured_on = query_set(config, split, measured)
+        scores_of = run.origin(split, "scores").words
     scores = measured.get("values", {})
     remarks = management.notes(run)
     return {
         "run": run.name,
         "state": status["state"],
-        "step": f"{status.get('step', 0)}/{status['steps']}" if status.get("steps") else str(status.get("step", 0)),
+        "step": step,
         "data": _name(config, "data"),
         "loss": _name(config, "loss"),
         **{column: scores.get(column) for column in columns},
-        "split": of,
+        "split": split,
         "queries": measured.get("queries"),
-        "measured on": query_set(config, of, measured) if of else None,
-        "scores of": run.origin(of, "scores").words if of else None,
+        "measured on": measured_on,
+        "scores of": scores_of,
         "group": remarks["group"],
         "tags": remarks["tags"],
     }
 
 
 def readable(run: Run) -> dict:
-    """The run's configuration; empty where its file is damaged, so that one bad folder hides no other run."""
+    """Return the run's configuration; empty if its file is damaged, so that one bad folder hides no other run."""
     try:
         return run.config_dict
     except (ValueError, OSError):
@@ -187,8 +216,10 @@ def readable(run: Run) -> dict:
 
 
 def _name(config: dict, section: str) -> str:
-    """What a configuration chose in a section; of what was made elsewhere, what a person called it."""
+    """Return what a configuration chose in a section; for external data or losses, the name that a person gave it."""
     chosen = config.get(section)
-    if isinstance(chosen, dict) and chosen.get("name") == OUTSIDE:
+    if not isinstance(chosen, dict):
+        return str(chosen or "-")
+    if chosen.get("name") == OUTSIDE:
         return str(chosen.get("what") or chosen.get("method") or "-")
-    return str(chosen.get("name", "-") if isinstance(chosen, dict) else chosen or "-")
+    return str(chosen.get("name", "-"))

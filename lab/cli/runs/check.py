@@ -20,13 +20,13 @@ def run(arguments: argparse.Namespace) -> int:
     from lab.core.formats import counted
     from lab.runs import check
 
-    runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.run] or lab.runs.list(
-        arguments.runs
-    )
-    rows = [
-        {"run": run.name, "file": f.file, "found": f.sentence, "to do": f.advice or "nothing mends it"}
-        for run in runs
-        for f in check.check(run)
-    ]
+    runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.run]
+    if not runs:
+        runs += lab.runs.list(arguments.runs)
+    rows = []
+    for run in runs:
+        for damage in check.check(run):
+            advice = damage.advice or "nothing mends it"
+            rows.append({"run": run.name, "file": damage.file, "found": damage.sentence, "to do": advice})
     show(rows, as_json=arguments.json, empty=f"{counted(len(runs), 'run')}, nothing is damaged.")
     return 1 if rows else 0

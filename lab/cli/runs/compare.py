@@ -9,6 +9,7 @@ and trains those that are missing.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -42,21 +43,21 @@ def run(arguments: argparse.Namespace) -> int:
     runs = [lab.runs.open(name, arguments.runs, arguments.allow) for name in arguments.run]
     if arguments.seeds is not None:
         runs = _with_seeds(runs, arguments)
-    found = lab.compare(runs, scores=arguments.scores, split=arguments.split)
+    comparison = lab.compare(runs, scores=arguments.scores, split=arguments.split)
     if arguments.output:
-        show_path(found.save(arguments.output), arguments.json)
+        show_path(comparison.save(arguments.output), arguments.json)
     elif arguments.json:
-        print_json({"rows": found.records(), "sentences": found.sentences})
+        print_json({"rows": comparison.records(), "sentences": comparison.sentences})
     else:
-        head, body = found.cells()
+        head, body = comparison.cells()
         show([dict(zip(head, line, strict=True)) for line in body], as_json=False)
-        for sentence in found.sentences:
+        for sentence in comparison.sentences:
             say(sentence)
     return 0
 
 
 def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]:
-    """The runs with all trainings of their methods; those that are missing are trained now."""
+    """Return the runs with all trainings of their methods; train those that are missing now."""
     import lab.runs
     from lab.cli import _launching
     from lab.report import more_seeds
@@ -67,26 +68,28 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
     launcher = _launching.launcher_of(arguments)
     if launcher is None:
         raise ValueError("The trainings go through a launcher; take --on local for the queue of this machine.")
+    # List the trainings of each method and the configurations of those that are missing.
     methods = []
     configs = []
     for members in by_setting(runs, arguments.split).values():
-        known = [*members, *lab.runs.list(members[0].path.parent)]
-        trainings = more_seeds.trainings(members[0], known, arguments.split)
+        candidates = [*members, *lab.runs.list(members[0].path.parent)]
+        trainings = more_seeds.trainings(members[0], candidates, arguments.split)
         methods.append(trainings)
         configs.append(more_seeds.missing(members[0], trainings, arguments.seeds))
-    made = []
+    created = []
     for trainings, missing in zip(methods, configs, strict=True):  # after every method has been checked
         for name, config in missing.items():
-            created = lab.runs.create(config, trainings[0].path.parent, name)
-            trainings.append(created)
-            made.append(created)
-    if made:
-        say(f"Training on {arguments.on} first: {', '.join(one.name for one in made)}.")
-        launcher.submit(made)
+            run = lab.runs.create(config, trainings[0].path.parent, name)
+            trainings.append(run)
+            created.append(run)
+    # Train them.
+    if created:
+        say(f"Training on {arguments.on} first: {', '.join(run.name for run in created)}.")
+        launcher.submit(created)
         for over in launcher.ended():
             if over is not None:
                 say(f"{over.name}: {over.state}")
-    failed = [one.name for one in made if one.state != "finished"]
+    failed = [run.name for run in created if run.state != "finished"]
     if failed:
         raise ValueError(f"{', '.join(failed)} did not finish, so there is nothing to compare; see `lab runs logs`.")
-    return [one for trainings in methods for one in trainings]
+    return list(itertools.chain.from_iterable(methods))

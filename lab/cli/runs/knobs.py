@@ -25,10 +25,10 @@ def run(arguments: argparse.Namespace) -> None:
     runs = [run for run, row in rows.items() if fits(row, arguments)]
     varying = knobs.varying([readable(run) for run in runs])
     importance = knobs.importance(varying, [rows[run][score] for run in runs])
-    lines = [
-        {"knob": ", ".join(one.knobs), "importance": one.share, "trend": one.trend}
-        for one in (importance.weights if arguments.json or importance.explained > 0 else ())
-    ]
+    lines = []
+    if arguments.json or importance.explained > 0:
+        for weight in importance.weights:
+            lines.append({"knob": ", ".join(weight.knobs), "importance": weight.share, "trend": weight.trend})
     if arguments.json:
         print_json({"score": score, "runs": importance.runs, "explained": importance.explained, "knobs": lines})
         return

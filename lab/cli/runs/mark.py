@@ -26,12 +26,18 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab.runs import management
 
-    rows, named = [], [tag.strip() for tag in arguments.tag]
+    rows = []
+    named = [tag.strip() for tag in arguments.tag]
     for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:  # all are found before one is changed
-        before, group = management.notes(run), arguments.group
-        tags = [tag for tag in before["tags"] if tag not in named] + ([] if arguments.remove else named)
+        before = management.notes(run)
+        tags = [tag for tag in before["tags"] if tag not in named]
+        if not arguments.remove:
+            tags += named
+        group = arguments.group
         if arguments.remove and group is not None:
             group = "" if group.strip() == before["group"] else None
-        now = management.annotate(run, arguments.note, tags if named else None, group)
-        rows.append({"run": run.name, **now, **({} if arguments.json else {"tags": " ".join(now["tags"])})})
+        row = {"run": run.name, **management.annotate(run, arguments.note, tags if named else None, group)}
+        if not arguments.json:
+            row["tags"] = " ".join(row["tags"])
+        rows.append(row)
     show(rows, as_json=arguments.json)

@@ -31,7 +31,8 @@ def run(arguments: argparse.Namespace) -> None:
     from lab.launchers.background.queue import Queue
 
     queue = Queue(arguments.runs or lab.runs.default_root())
-    action, name = arguments.action, arguments.run
+    action = arguments.action
+    name = arguments.run
     if action in ("add", "move", "remove") and name is None:
         raise ValueError(f"Name a run: `lab runs queue {action} RUN`.")
     if action == "add":
@@ -56,7 +57,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show(queue: Queue, as_json: bool) -> None:
-    active, sentence = queue.active(), queue.sentence
+    active = queue.active()
+    sentence = queue.sentence
     if as_json:
         names = [run.name for run in active]
         print_json({"paused": queue.paused, "active": names, "waiting": queue.names, "sentence": sentence})

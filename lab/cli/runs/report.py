@@ -47,14 +47,15 @@ def run(arguments: argparse.Namespace) -> None:
         published=arguments.published or arguments.any_loss,
         any_loss=arguments.any_loss,
     )
+    # Pages, else JSON, else text in the form that was asked for.
     if arguments.html or arguments.explore:
         from lab.report import explore, page
 
         for kind, place in ((page, arguments.html), (explore, arguments.explore)):
             if place:
                 path = kind.save(runs, place, table)
-                files = [one for one in (path, *path.glob("*")) if one.is_file()]
-                show_path(path, arguments.json, bytes=sum(one.stat().st_size for one in files))
+                sizes = [file.stat().st_size for file in (path, *path.glob("*")) if file.is_file()]
+                show_path(path, arguments.json, bytes=sum(sizes))
         return
     if arguments.json:
         print_json({"lines": table.records(), "notes": table.notes, "warnings": table.warnings})

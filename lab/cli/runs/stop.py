@@ -26,14 +26,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.grace < float("inf"):
         raise ValueError(f"--grace must be 0 or more seconds, got {arguments.grace}.")
     outcome = stop(run, arguments.grace)
-    found = run.snapshot()
+    snapshot = run.snapshot()
     if arguments.json:
-        print_json({"run": run.name, "outcome": outcome, "state": found.state})
-    if outcome == "asked" and found.written_state == QUEUED:
+        print_json({"run": run.name, "outcome": outcome, "state": snapshot.state})
+    if outcome == "asked" and snapshot.written_state == QUEUED:
         say(f"{run.name} waits for a cluster and is taken back before it begins.")
     elif outcome == "asked":
-        where = found.worker.host if found.worker else "another machine"
+        where = snapshot.worker.host if snapshot.worker else "another machine"
         say(f"{run.name} is running on {where} and was asked to stop; it saves a checkpoint first.")
     else:
-        say(f"{run.name}: {outcome}. {found.status.get('sentence', '')}".strip())
+        say(f"{run.name}: {outcome}. {snapshot.status.get('sentence', '')}".strip())
     return 0 if outcome != "not running" else 1

@@ -18,7 +18,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     histories = [verdict.History.of_run(lab.runs.open(name, arguments.runs)) for name in arguments.run]
     if arguments.json:
-        print_json({one.run: [finding.as_dict() for finding in verdict.findings(one)] for one in histories})
+        findings = {}
+        for history in histories:
+            findings[history.run] = [finding.as_dict() for finding in verdict.findings(history)]
+        print_json(findings)
         return
     for history in histories:
         say(f"{history.run}:")

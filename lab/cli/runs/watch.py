@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lab.cli._output import add_flags, say
+from lab.cli._output import add_flags
 
 if TYPE_CHECKING:
     from lab.runs import Run
@@ -30,31 +30,33 @@ def run(arguments: argparse.Namespace) -> int:
     import lab.runs
     from lab.cli._following import coming, record_of
     from lab.cli._progress import drain
-    from lab.launchers.background.queue import Queue
+    from lab.cli._scores import say_state
+    from lab.cli.runs import say_if_queued
 
     run = lab.runs.open(arguments.run, arguments.runs)
-    if run.name in (queue := Queue(run.path.parent)).names and (sentence := queue.sentence):
-        say(sentence)
-    records = _judged(run, itertools.chain(run.metrics()[-LAST:], coming(run)))
+    say_if_queued(run)
+    records = _with_findings(run, itertools.chain(run.metrics()[-LAST:], coming(run)))
     if arguments.json:
-        for one in records:
-            print(json.dumps(one), flush=True)
+        for record in records:
+            print(json.dumps(record), flush=True)
     else:
-        drain(record for one in records if (record := record_of(one)) is not None)
+        drain(filter(None, map(record_of, records)))
     status = run.status
-    say(" ".join(filter(None, (f"{run.name}: {status['state']}.", status.get("sentence")))))
+    say_state(run.name, status)
     return 0 if status["state"] == "finished" else 1
 
 
-def _judged(run: Run, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records, and after each check-up what it brought to light, as a note or as a finding in JSON."""
+def _with_findings(run: Run, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the records, and after each check-up its new findings, as a note and as a finding in JSON."""
     from lab.report.curves import verdict
     from lab.verdict import in_words
 
-    told: set[str] = set()
+    seen: set[str] = set()
     for record in records:
         yield record
-        for one in verdict(run) if record["kind"] == "checkup" else ():
-            if one.name not in told:
-                yield {"kind": "note", "sentence": in_words([one])[0], "finding": one.as_dict()}
-            told.add(one.name)
+        if record["kind"] != "checkup":
+            continue
+        for finding in verdict(run):
+            if finding.name not in seen:
+                yield {"kind": "note", "sentence": in_words([finding])[0], "finding": finding.as_dict()}
+            seen.add(finding.name)

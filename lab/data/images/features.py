@@ -1,7 +1,7 @@
-"""Features of images: made once, kept by what made them and of what, and loaded as a training loads images.
+"""Features of images: computed once, stored by network and images, and loaded as a training loads images.
 
-A file `.features/FINGERPRINT.safetensors` holds those of one network for one set of images. Label errors and copies are
-looked for by them, heads are trained on them, and so are the studies of the claims.
+A file `.features/FINGERPRINT.safetensors` holds the features of one network for one set of images. The searches for
+label errors and copies use them, heads are trained on them, and so are the studies of the claims.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from lab.data._base import ImageSet
 from lab.data.images.loading import LoadedBatch
 
 FOLDER = ".features"
-"""Where features lie, beside the runs."""
+"""Name of their folder beside the runs."""
 
 Making = Generator[Record, None, EmbeddingSet]
 
 
 @dataclass(frozen=True)
 class Features(EmbeddingSet):
-    """Features of some images of a data set. contents: int64 [n], the digest of each image's content when it was
-    embedded, 0 where nobody took it; see `ImageSet.with_content`."""
+    """Features of some images of a data set.
+
+    contents: int64 [n], the digest of each image's content when it was embedded, 0 where it is unknown; see
+    `ImageSet.with_content`.
+    """
 
     contents: Any = None
 
@@ -43,46 +46,50 @@ class Features(EmbeddingSet):
 
     @classmethod
     def of(cls, rows: EmbeddingSet, contents: np.ndarray | None = None) -> Features:
-        """Embeddings as features. contents: int64, one for each image of the data set."""
-        return cls(rows.vectors, rows.labels, rows.items, None if contents is None else contents[rows.items])
+        """Return embeddings as features. contents: int64, one digest for each image of the data set."""
+        own_contents = None if contents is None else contents[rows.items]
+        return cls(rows.vectors, rows.labels, rows.items, own_contents)
 
 
 def place(root: Path, network: str, images: ImageSet) -> Path:
-    """Where the features of some images are kept. The name changes with the network and with the images.
+    """Return the file of the features of some images. Its name changes with the network and with the images.
 
     Args:
         root: the folder of runs. network: whatever decides the features besides the images.
     """
-    made = hashlib.blake2b(f"{network} {images.state}".encode(), digest_size=8)
-    return root / FOLDER / f"{made.hexdigest()}.safetensors"
+    digest = hashlib.blake2b(f"{network} {images.state}".encode(), digest_size=8)
+    return root / FOLDER / f"{digest.hexdigest()}.safetensors"
 
 
 def kept(path: Path, images: ImageSet) -> Features | None:
-    """Features that were made before; None where there are none, or their file is damaged."""
+    """Return the features in a file; None if there is no file or it is damaged."""
     try:
         columns = arrays.read(path) if path.is_file() else {}
     except ValueError:
         return None
     if not {"vectors", "items", "contents"} <= columns.keys():
         return None
-    vectors, items = columns["vectors"].astype(np.float32, copy=False), columns["items"]
+    items = columns["items"]
+    vectors = columns["vectors"].astype(np.float32, copy=False)
     return Features(vectors, images.labels[items], items, columns["contents"])
 
 
 def once(path: Path, images: ImageSet, making: Making) -> Making:
-    """Features from their file, or made now and kept; yields progress while they are made."""
-    if (known := kept(path, images)) is not None:
+    """Return features from their file, or compute and store them now; yields progress while they are computed."""
+    stored = kept(path, images)
+    if stored is not None:
         making.close()
-        return known
-    made = yield from making
-    made = made if isinstance(made, Features) else Features.of(made)
-    with suppress(OSError):  # a folder that cannot be written can still be looked at
-        arrays.write(path, {"vectors": made.vectors, "items": made.items, "contents": made.contents})
-    return made
+        return stored
+    rows = yield from making
+    features = rows if isinstance(rows, Features) else Features.of(rows)
+    with suppress(OSError):  # features of a folder that cannot be written are still of use
+        columns = {"vectors": features.vectors, "items": features.items, "contents": features.contents}
+        arrays.write(path, columns)
+    return features
 
 
 class FeatureLoader:
-    """What `lab.data.images.loading.Loader` is for images, for features that lie in memory.
+    """Loads batches of features in memory, as `lab.data.images.loading.Loader` loads images.
 
     Images without features (files that could not be read) are left out of batches.
 
@@ -97,8 +104,10 @@ class FeatureLoader:
     workers = 0
 
     def __init__(self, features: EmbeddingSet, images: ImageSet):
-        self.image_set, self.problems = images, list[str]()
-        self.rows, self.labels = torch.from_numpy(features.vectors), torch.from_numpy(images.labels)
+        self.image_set = images
+        self.problems: list[str] = []
+        self.rows = torch.from_numpy(features.vectors)
+        self.labels = torch.from_numpy(images.labels)
         self.row_of = np.full(len(images), -1)
         self.row_of[features.items] = np.arange(len(features))
         self.contents = np.zeros(len(images), np.int64)
@@ -107,21 +116,22 @@ class FeatureLoader:
         self.share = (0, 1)
 
     def shared(self, rank: int, world: int) -> FeatureLoader:
-        """The same for one of several processes, which loads its share of every batch."""
+        """Return a copy for one of several processes, which loads its share of every batch."""
         other = copy.copy(self)
         other.share = (rank, world)
         return other
 
     def batches(self, items: Iterable[np.ndarray], first_step: int = 0) -> Iterator[LoadedBatch]:
-        """One batch for each array of positions: features float32 [b d] in the place of images."""
+        """Yield one batch for each array of positions: features float32 [b d] in the place of images."""
         rank, world = self.share
-        for one in items:
-            mine = np.array_split(np.asarray(one), world)[rank]
-            mine = mine[self.row_of[mine] >= 0]
-            if len(mine):
-                item = torch.from_numpy(mine)
-                yield LoadedBatch(self.rows[torch.from_numpy(self.row_of[mine])], self.labels[item], item)
+        for whole in items:
+            own = np.array_split(np.asarray(whole), world)[rank]
+            own = own[self.row_of[own] >= 0]
+            if len(own):
+                rows = torch.from_numpy(self.row_of[own])
+                positions = torch.from_numpy(own)
+                yield LoadedBatch(self.rows[rows], self.labels[positions], positions)
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
-        """All of `items` in order, `batch_size` at a time."""
+        """Yield all of `items` in order, `batch_size` at a time."""
         return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))

@@ -1,4 +1,4 @@
-"""One walk over a folder of images, the same for every door: what is an image, what its class is, what is left out.
+"""List the images of a folder: what is an image, what its class is, what is left out, and why.
 
 Every command, page and function that is given a folder calls `list_images`, so all of them find the same images.
 """
@@ -29,14 +29,24 @@ from lab.data.images.reading import (
 
 SYSTEM_NAMES = frozenset(
     {
-        "__macosx", "@eadir", "@tmp", "#recycle", "#snapshot", "$recycle.bin", "system volume information",
-        "lost+found", "thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r",
+        "__macosx",
+        "@eadir",
+        "@tmp",
+        "#recycle",
+        "#snapshot",
+        "$recycle.bin",
+        "system volume information",
+        "lost+found",
+        "thumbs.db",
+        "ehthumbs.db",
+        "desktop.ini",
+        "icon\r",
     }
-)  # fmt: skip
-"""Files and folders that operating systems and storage devices add by themselves, in small letters."""
+)
+"""Files and folders that operating systems and storage devices create, in small letters."""
 
 SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
-"""What people call a split, to its name here."""
+"""Usual names of the splits, to the split."""
 
 LISTED = 8
 """Problems that one sentence lists."""
@@ -57,11 +67,11 @@ LOOSE = "image that lies in no class folder", "images that lie in no class folde
 NAMELESS = "image without a class", "images without a class"
 
 LeftOut = dict[tuple[str, str], list[str]]
-"""Reason, for one and for several, to what is left out for it."""
+"""Reason, in the singular and plural, to the files that are left out for it."""
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is passed over."""
+    """Return whether a file or folder of this name is ignored."""
     return name.startswith(".") or name.casefold() in SYSTEM_NAMES
 
 
@@ -70,8 +80,8 @@ class Listing:
     """The images below a folder.
 
     keys: paths below the folder with forward slashes, in the order of their parts. broken: a sentence for each file
-    that has the name or the first bytes of an image, and whose head cannot be read. left_out: all else that is passed
-    over. folders: every folder that was looked into.
+    that has the name or the first bytes of an image, and whose head cannot be read. left_out: all other files that
+    are ignored. folders: every folder that was listed.
     """
 
     keys: list[str]
@@ -87,14 +97,16 @@ class Listing:
 
 def sentences(left_out: LeftOut) -> list[str]:
     """Say how many files were left out for each reason, with an example."""
-    told = []
-    for (one, several), names in left_out.items():
+    lines = []
+    for (singular, plural), names in left_out.items():
         if not names:
             continue
-        what, verb = counted(len(names), one, several), "is" if len(names) == 1 else "are"
-        convert = f"; {CONVERT}" if (one, several) == PHOTO else ""
-        told.append(f"{what} {verb} left out, for instance {names[0]}{convert}.")
-    return told
+        verb = "is" if len(names) == 1 else "are"
+        sentence = f"{counted(len(names), singular, plural)} {verb} left out, for instance {names[0]}"
+        if (singular, plural) == PHOTO:
+            sentence += f"; {CONVERT}"
+        lines.append(f"{sentence}.")
+    return lines
 
 
 def list_images(folder: Path | str, deep: bool = True) -> Listing:
@@ -107,10 +119,11 @@ def list_images(folder: Path | str, deep: bool = True) -> Listing:
         deep: look into folders of the folder, too.
     """
     left: LeftOut = defaultdict(list)
-    found, folders = _walk(str(folder), deep, left)
-    files = [Path(folder, key) for key in found]
-    keys, broken = [], []
-    for key, file, problem in zip(found, files, problems_of(files, size_of), strict=True):
+    paths, folders = _walk(str(folder), deep, left)
+    files = [Path(folder, key) for key in paths]
+    keys = []
+    broken = []
+    for key, file, problem in zip(paths, files, problems_of(files, size_of), strict=True):
         if problem is None:
             keys.append(key)
             continue
@@ -123,7 +136,7 @@ def list_images(folder: Path | str, deep: bool = True) -> Listing:
 
 
 def _no_image(file: Path) -> tuple[str, str] | None:
-    """Why a file that cannot be read as an image is none; None where it is meant to be one, and is broken."""
+    """Return why a file that cannot be read as an image is none; None if it should be one, and is broken."""
     try:
         with file.open("rb") as opened:
             head = opened.read(HEAD)
@@ -136,13 +149,14 @@ def _no_image(file: Path) -> tuple[str, str] | None:
 
 
 def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]:
-    """Keys of all files below a folder, in order, and of its folders; what is no file is added to `left`."""
+    """Return the keys of all files below a folder, in order, and of its folders; add what is no file to `left`."""
     top = os.path.realpath(folder)
-    waiting, links = deque([("", top)]), deque[tuple[str, str]]()
+    waiting = deque([("", top)])
+    links: deque[tuple[str, str]] = deque()
     places: dict[str, str] = {}  # the place of each file that is reached without a link, to its key
     linked: list[tuple[str, str]] = []
     folders: dict[str, str] = {}
-    while waiting or links:  # a folder that is a link is looked into when all others were
+    while waiting or links:  # folders behind links come last
         key, place = (waiting or links).popleft()
         if place in folders or top.startswith(os.path.join(place, "")):
             left[AGAIN].append(key)
@@ -154,14 +168,18 @@ def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]
         except OSError:
             left[CLOSED].append(key or folder)
             continue
+        # Sort the entries of this folder into files, folders, links, and what is left out.
         for entry in inside:
             name = f"{key}/{entry.name}" if key else entry.name
             if is_hidden(entry.name):
                 left[HIDDEN].append(name)
-            elif not nameable(name):
+                continue
+            if not nameable(name):
                 left[UNNAMED].append(ascii(name))
-            elif (kind := _kind(entry)) is not None:
-                left[kind].append(name)
+                continue
+            reason = _no_file_or_folder(entry)
+            if reason is not None:
+                left[reason].append(name)
             elif entry.is_dir():
                 queue = links if entry.is_symlink() else waiting
                 if deep:
@@ -170,6 +188,7 @@ def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]
                 linked.append((name, os.path.realpath(entry.path)))
             else:
                 places[os.path.join(place, entry.name)] = name
+    # A link counts only if its file was not reached without it.
     for key, place in linked:
         other = places.setdefault(place, key)
         if other != key:
@@ -177,8 +196,8 @@ def _walk(folder: str, deep: bool, left: LeftOut) -> tuple[list[str], list[str]]
     return sorted(places.values(), key=lambda key: key.split("/")), list(folders.values())
 
 
-def _kind(entry: os.DirEntry[str]) -> tuple[str, str] | None:
-    """Why an entry is neither a file nor a folder; None if it is one of them."""
+def _no_file_or_folder(entry: os.DirEntry[str]) -> tuple[str, str] | None:
+    """Return why an entry is neither a file nor a folder; None if it is one of them."""
     try:
         if entry.is_dir() or entry.is_file():
             return None
@@ -189,10 +208,10 @@ def _kind(entry: os.DirEntry[str]) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Classes:
-    """What the folders say of some images.
+    """The classes and splits that folders give some images.
 
-    names: the class of each image, "" for one that lies in no class folder. splits: train, validation or test for
-    each image, or None where no folders are called so. empty: class folders without an image.
+    names: the class of each image, "" for one that is in no class folder. splits: train, validation or test for
+    each image, or None if no folders have such names. empty: class folders without an image.
     """
 
     names: list[str]
@@ -203,8 +222,8 @@ class Classes:
 def folder_classes(listing: Listing) -> Classes:
     """Find the class of each image: the name of the outermost folder that it lies in.
 
-    Where every such folder is called train, validation (or val, valid) or test, these are the splits, and the class is
-    the folder below. The folders further below a class folder say nothing.
+    If every such folder is called train, validation (or val, valid) or test, these are the splits, and the class is
+    the folder below. Folders inside a class folder do not matter.
 
     Raises:
         ValueError: there are folders called train and test, and others beside them.
@@ -212,7 +231,9 @@ def folder_classes(listing: Listing) -> Classes:
     paths = [PurePosixPath(key).parts for key in listing.keys]
     depth = class_depth(paths)
     names = [class_at(parts, depth) for parts in paths]
-    splits = [SPLITS.get(parts[0].lower(), "") for parts in paths] if depth == 1 else None
+    splits = None
+    if depth == 1:
+        splits = [SPLITS.get(parts[0].lower(), "") for parts in paths]
     full = {parts[: depth + 1] for parts in paths}
     folders = [PurePosixPath(folder).parts for folder in listing.folders]
     empty = ["/".join(parts) for parts in folders if len(parts) == depth + 1 and parts not in full]
@@ -238,7 +259,7 @@ def class_depth(paths: Sequence[tuple[str, ...]]) -> int:
 
 
 def class_at(parts: tuple[str, ...], depth: int) -> str:
-    """Return the folder at a depth of a path; "" where the image lies above it."""
+    """Return the folder at a depth of a path; "" if the image is above it."""
     return parts[depth] if len(parts) > depth + 1 else ""
 
 
@@ -257,12 +278,18 @@ def classes_sentence(class_names: Sequence[str], labels: np.ndarray, what: str =
     without_class = LOOSE if what == "the folders" else NAMELESS
     if loose == len(labels):
         return f"No class: {counted(loose, *without_class)}."
-    shown = ", ".join(class_names[:SHOWN]) + (", ..." if len(class_names) > SHOWN else "")
-    images, classes = counted(len(labels) - loose, "image"), counted(len(class_names), "class", "classes")
-    without = f"; {counted(loose, *without_class)}" if loose else ""
+    shown = ", ".join(class_names[:SHOWN])
+    if len(class_names) > SHOWN:
+        shown += ", ..."
+    images = counted(len(labels) - loose, "image")
+    classes = counted(len(class_names), "class", "classes")
+    sentence = f"Classes are {what} {shown} ({images} in {classes})"
+    if loose:
+        sentence += f"; {counted(loose, *without_class)}"
     alike = tables.alike_sentence(class_names)
-    alike = f"; {alike}" if alike else ""
-    return f"Classes are {what} {shown} ({images} in {classes}){without}{alike}."
+    if alike:
+        sentence += f"; {alike}"
+    return f"{sentence}."
 
 
 def problems_sentence(problems: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""The list of a data set's images, as plain JSON: what was read once is there again at once, and the same.
+"""The list of a data set's images as plain JSON, from which the set is opened again quickly and unchanged.
 
-What was not read here but brought along (`Listed`) is known by its list alone.
+Images of external data (`Listed`) have this list only: no reader can find them again.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from lab.core.knobs import Unchecked
 from lab.data._base import ImageRecords, ImageSet, file_digest
 from lab.data._splits import Split
 
-SIDE, MARGIN, TOP, TITLE, TEXT = 384, 24, 104, 52, 36
+SIDE = 384
+MARGIN = 24
+TOP = 104
+TITLE = 52
+TEXT = 36
 """Pixels: of the card, beside and above the words (where a page writes ranks), and the height of its letters."""
 
 
 class OfList(ImageSet):
-    """Images, or things without a picture, that a list tells of.
+    """Images, or items without a picture, that a list describes.
 
-    root: the folder that keys are relative to, or None: then `load` draws what is known in words.
+    root: the folder that keys are relative to, or None: then `load` draws a card with the facts in words.
     """
 
     @property
@@ -36,23 +40,25 @@ class OfList(ImageSet):
         return "your data"
 
     def load(self, i: int) -> Image.Image:
-        """The i-th picture; of what has none, a card with its class, name and attributes.
+        """Return the i-th picture; of an item without one, a card with its class, name and attributes.
 
         Raises:
             ImageError: the file is missing or cannot be decoded.
         """
         if self.root is not None:
             return super().load(i)
-        known = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
-        return text_card([self.class_name(self.labels[i]), self.keys[i], *known])
+        facts = (f"{name}: {values[i]}" for name, values in self.attributes.items() if values[i])
+        return text_card([self.class_name(self.labels[i]), self.keys[i], *facts])
 
     def with_content(self, i: int) -> tuple[Image.Image, int]:
-        """The i-th picture and the digest of its file; of what has none the content is unknown, 0."""
-        return self.load(i), 0 if self.root is None else file_digest(self.path(i))
+        """Return the i-th picture and the digest of its file; 0, for an unknown content, of an item without one."""
+        if self.root is None:
+            return self.load(i), 0
+        return self.load(i), file_digest(self.path(i))
 
 
 class Listed(OfList):
-    """Those that came with their vectors: no reader can find them again."""
+    """Images that came with their embeddings: no reader can find them again."""
 
     Knobs = Unchecked
 
@@ -62,10 +68,11 @@ class Listed(OfList):
 
 
 def text_card(lines: Sequence[str]) -> Image.Image:
-    """The first line that is not empty large, the others below it, as many as there is room for; RGB, square."""
+    """Draw the first line that is not empty large, and below it as many others as there is room for; RGB, square."""
     card = Image.new("RGB", (SIDE, SIDE), "#f3f1ec")
     draw = ImageDraw.Draw(card)
-    top, size = TOP, TITLE
+    top = TOP
+    size = TITLE
     for line in filter(None, lines):
         font = ImageFont.load_default(size)
         letters = max(4, int((SIDE - 2 * MARGIN) / (0.55 * size)))
@@ -79,7 +86,7 @@ def text_card(lines: Sequence[str]) -> Image.Image:
 
 
 def listed_as(root: Path | None, records: ImageRecords, knobs: dict[str, Any]) -> Listed:
-    """Records that somebody brought, as a data set.
+    """Return a user's records as a data set.
 
     Args:
         knobs: what the run's configuration says of the data.
@@ -97,12 +104,17 @@ def file_digests(images: OfList) -> np.ndarray:
 
 
 def to_list(images: ImageSet) -> dict[str, Any] | None:
-    """All that a reader found; None for a set that is more than a list."""
+    """Return all that a reader found, as JSON; None for a set that a list cannot describe."""
     kind = type(images)
-    of_files = images.root is not None and kind.load is ImageSet.load and kind.path is ImageSet.path
-    of_files = of_files and images.pixels is None
-    if images.relevance or not (of_files or issubclass(kind, OfList)) or any(map(_leaves, images.keys)):
+    is_listed = issubclass(kind, OfList)
+    if images.root is not None and images.pixels is None:
+        is_listed = is_listed or (kind.load is ImageSet.load and kind.path is ImageSet.path)
+    if images.relevance or not is_listed or any(map(_leaves, images.keys)):
         return None
+    splits = {}
+    for name, split in images.splits.items():
+        gallery = None if split.gallery is None else split.gallery.tolist()
+        splits[name] = [split.query.tolist(), gallery]
     return {
         "root": None if images.root is None else str(images.root),
         "class_disjoint": bool(images.class_disjoint),
@@ -112,16 +124,13 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
         "super_labels": None if images.super_labels is None else np.maximum(images.super_labels, -1).tolist(),
         "super_names": images.super_names,
         "attributes": {name: values.tolist() for name, values in images.attributes.items()},
-        "splits": {
-            name: [split.query.tolist(), None if split.gallery is None else split.gallery.tolist()]
-            for name, split in images.splits.items()
-        },
+        "splits": splits,
         "problems": images.problems,
     }
 
 
 def from_list(name: str, knobs: dict[str, Any], listed: ImageList) -> ImageSet:
-    """The data set again, from what `to_list` gave. No file is looked at.
+    """Open the data set that `to_list` described, without looking at a file.
 
     Args:
         name: entry of `lab.data`, or `outside`.
@@ -146,44 +155,52 @@ def from_list(name: str, knobs: dict[str, Any], listed: ImageList) -> ImageSet:
 
 
 def read_list(listed: ImageList) -> tuple[Path | None, ImageRecords]:
-    """Root and records of a list.
+    """Return root and records of a list.
 
     Raises:
         ValueError: its columns differ in length, a number in it is of no image or class, or an image lies outside root.
     """
-    keys, class_names, super_names = listed["keys"], listed["class_names"], listed["super_names"]
-    labels = _within(listed["labels"], len(class_names), least=-1)
+    keys = listed["keys"]
+    labels = _within(listed["labels"], len(listed["class_names"]), least=-1)
+    attributes = {name: np.asarray(values, str) for name, values in listed["attributes"].items()}
+    columns = [labels, *attributes.values()]
     super_labels: np.ndarray | None = None
     if listed["super_labels"] is not None:
-        super_labels = _within(listed["super_labels"], len(super_names), least=-1)
-    attributes = {name: np.asarray(values, str) for name, values in listed["attributes"].items()}
-    columns = [labels, *attributes.values(), *([] if super_labels is None else [super_labels])]
+        super_labels = _within(listed["super_labels"], len(listed["super_names"]), least=-1)
+        columns.append(super_labels)
     if any(len(column) != len(keys) for column in columns):
         raise ValueError("columns differ in length")
     root = None if listed["root"] is None else Path(listed["root"])
-    if root is not None and (outside := next(filter(_leaves, keys), None)):
-        raise ValueError(f"{outside!r} is not below the images' folder")
-
-    def places(part: Any) -> Any:
-        return None if part is None else _within(part, len(keys))
-
+    if root is not None:
+        for key in keys:
+            if _leaves(key):
+                raise ValueError(f"{key!r} is not below the images' folder")
     splits = {}
     for split, (query, gallery) in listed["splits"].items():
         if query is None:
             raise ValueError(f"the split {split!r} has no queries")
-        splits[split] = Split(_within(query, len(keys)), places(gallery))
-    return root, ImageRecords(
-        keys, labels, class_names, splits, super_labels, super_names, attributes, listed["problems"]
+        gallery_items = None if gallery is None else _within(gallery, len(keys))
+        splits[split] = Split(_within(query, len(keys)), gallery_items)
+    records = ImageRecords(
+        keys,
+        labels,
+        listed["class_names"],
+        splits,
+        super_labels,
+        listed["super_names"],
+        attributes,
+        listed["problems"],
     )
+    return root, records
 
 
 def _leaves(key: str) -> bool:
-    """Whether a key, which is a path below the images' folder, leads out of it."""
+    """Return whether a key, which is a path below the images' folder, leads out of it."""
     return key.startswith("/") or ".." in key.split("/")
 
 
 def _within(numbers: list[int], count: int, least: int = 0) -> np.ndarray:
-    """int64 [n], each least..count-1."""
+    """Return numbers as int64 [n], each least..count-1."""
     items = np.asarray(numbers, np.int64)
     if len(items) and not (items.min() >= least and items.max() < count):
         raise ValueError(f"a number outside {least}..{count - 1}")

@@ -1,4 +1,4 @@
-"""Batches of tensors, in order, decoded ahead by worker processes when asked, the same for any number of workers."""
+"""Load batches of tensors in order, decoded ahead by worker processes; any number of workers gives the same batches."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ Images = TypeVar("Images", bound="torch.Tensor | Streamed", covariant=True)
 
 Loaded = tuple[int, torch.Tensor | None, torch.Tensor, dict[int, str], torch.Tensor | None]
 """Step, uint8 [n 3 h w] (None: no image), positions [n] of the images, a sentence for each that is left out, and int64
-[n], a digest of the content of each image, where these are taken."""
+[n], a digest of the content of each image, or None."""
 
 
 @dataclass(frozen=True)
 class LoadedBatch(Generic[Images]):
-    """images: float32 [n 3 h w], normalised, or loaded part by part; labels: int64 [n]; items: int64 [n], positions in
-    the data set."""
+    """A batch with its labels.
+
+    images: float32 [n 3 h w], normalised, or loaded part by part. labels: int64 [n]. items: int64 [n], positions in
+    the data set.
+    """
 
     images: Images
     labels: torch.Tensor
@@ -57,8 +60,8 @@ class Loader:
 
     Attributes:
         problems: one sentence for each image that could not be decoded so far, each named once.
-        contents: int64, the digest of the content of each image of the set (`ImageSet.with_content`), 0 for those of
-            which none was taken.
+        contents: int64, the digest of the content of each image of the set (`ImageSet.with_content`); 0 if no digest
+            was taken.
     """
 
     def __init__(
@@ -72,18 +75,23 @@ class Loader:
     ):
         if workers < 0:
             raise ValueError(f"workers must be 0 or more processes, got {workers}.")
-        self.image_set, self.transform, self.seed = image_set, transform, seed
-        self.workers, self.pin_memory, self.share = workers, pin_memory, (0, 1)
+        self.image_set = image_set
+        self.transform = transform
+        self.seed = seed
+        self.workers = workers
+        self.pin_memory = pin_memory
+        self.share = (0, 1)
         self._failed: dict[int, str] = {}
-        self.with_contents, self.contents = with_contents, np.zeros(len(image_set), np.int64)
+        self.with_contents = with_contents
+        self.contents = np.zeros(len(image_set), np.int64)
 
     @property
     def problems(self) -> list[str]:
         return list(self._failed.values())
 
     def shared(self, rank: int, world: int) -> Loader:
-        """The same for one of several processes, which loads its part of every batch, with the crops that the whole
-        batch would have; problems are told by both."""
+        """Return a copy for one of several processes, which loads its part of every batch, with the crops that the
+        whole batch would have; both name the same problems."""
         other = copy.copy(self)
         other.share = (rank, world)
         return other
@@ -91,7 +99,7 @@ class Loader:
     def batches(
         self, items: Iterable[np.ndarray], first_step: int = 0, skip_lost: bool = False
     ) -> Batches[torch.Tensor]:
-        """One batch for each array of positions; `first_step` is the step of the first, for a run that is resumed.
+        """Yield one batch for each array of positions; `first_step` is the step of the first, for a resumed run.
 
         `items` is read ahead by up to two batches a worker.
 
@@ -115,7 +123,7 @@ class Loader:
             yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
 
     def streamed(self, items: Iterable[np.ndarray], first_step: int = 0) -> Batches[Streamed]:
-        """As `batches`, but images are only loaded when they are asked for, part by part and as often as they are."""
+        """Yield batches as `batches` does, but load images only when they are needed, part by part."""
         _ = self.image_set.pixels
         labels = torch.from_numpy(self.image_set.labels)
         for step, whole in enumerate(items, start=first_step):
@@ -124,12 +132,12 @@ class Loader:
             yield LoadedBatch(Streamed(self, step, np.asarray(whole), positions), labels[kept], kept)
 
     def _positions(self, count: int) -> np.ndarray:
-        """Positions in a batch of so many images of those that this process loads."""
+        """Return the positions, in a batch of so many images, of the images that this process loads."""
         rank, world = self.share
         return np.array_split(np.arange(count), world)[rank]
 
     def _part(self, step: int, whole: np.ndarray, positions: np.ndarray) -> _Part:
-        """Some positions of one batch, unless images differ in size and there are several: that is a ValueError."""
+        """Request some positions of one batch; a ValueError if there are several images and they differ in size."""
         if self.transform.ragged and len(positions) > 1:
             raise ValueError(
                 "Whole images differ in size and make no batch; load them one by one with --training.stream "
@@ -148,12 +156,12 @@ class Loader:
         )
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Batches[torch.Tensor]:
-        """All of `items` in order, `batch_size` at a time: what evaluation needs."""
+        """Yield all of `items` in order, `batch_size` at a time, as evaluation needs them."""
         parts = [items[start : start + batch_size] for start in range(0, len(items), batch_size)]
         return self.limited(len(parts)).batches(parts, skip_lost=True)
 
     def limited(self, parts: int) -> Loader:
-        """The same with no more processes than there are parts, and none for one; problems are told by both."""
+        """Return a copy with no more processes than there are parts, and none for one; both name the same problems."""
         other = copy.copy(self)
         other.workers = min(self.workers, parts) if parts > 1 else 0
         return other
@@ -161,7 +169,7 @@ class Loader:
 
 @dataclass(frozen=True)
 class Streamed:
-    """The images of one batch, loaded anew whenever they are asked for, and the same each time.
+    """The images of one batch, decoded again whenever they are needed, and the same each time.
 
     A batch of 4,096 images of 1,024 pixels takes 51 GB as float32; this holds no more than a part of it, at the price
     of decoding an image once for each pass over it (RS@k, section 4.2, makes two).
@@ -178,18 +186,18 @@ class Streamed:
         return len(self.positions)
 
     def __getitem__(self, places: slice) -> torch.Tensor:
-        """Some of the images, float32 [k 3 h w]."""
+        """Return some of the images, float32 [k 3 h w]."""
         (images,) = self.parts([places])
         return images
 
     def split(self, size: int) -> list[slice]:
-        """The parts of at most `size` images, to be asked for by `parts`."""
+        """Return the parts of at most `size` images, as arguments for `parts`."""
         return [slice(start, start + size) for start in range(0, len(self), size)]
 
     def parts(self, places: Sequence[slice]) -> Iterator[torch.Tensor]:
-        """The images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
+        """Yield the images of each part, float32 [k 3 h w], loaded ahead by the loader's workers.
 
-        An image that cannot be decoded is named in the loader's `problems`, and another one stands for it: leaving it
+        An image that cannot be decoded is named in the loader's `problems`, and another image replaces it: leaving it
         out would change the batch after its labels were given.
 
         Raises:
@@ -199,20 +207,22 @@ class Streamed:
         parts = [loader._part(self.step, self.whole, self.positions[place]) for place in places]
         for part, (_, pixels, _, failed, _) in zip(parts, loader._loaded(iter(parts)), strict=True):
             if failed:
-                told = "Another image of its class stands for it in a batch."
-                loader._failed.update({item: f"{sentence} {told}" for item, sentence in failed.items()})
+                for item, sentence in failed.items():
+                    loader._failed[item] = f"{sentence} Another image of its class stands for it in a batch."
                 pixels = self._with_stand_ins(part, pixels, failed)
             assert pixels is not None, "nothing was left out"
             yield loader.transform.finish(pixels)
 
     def _with_stand_ins(self, part: _Part, pixels: torch.Tensor | None, failed: dict[int, str]) -> torch.Tensor:
-        """All images of a part, from those that could be decoded; uint8 [k 3 h w]."""
+        """Return all images of a part, with stand-ins for those that could not be decoded; uint8 [k 3 h w]."""
         decoded: Iterator[torch.Tensor] = iter([] if pixels is None else pixels.unbind())
-        items = part.whole[part.positions].tolist()
-        return torch.stack([self._stand_in(item) if item in failed else next(decoded) for item in items])
+        images = []
+        for item in part.whole[part.positions].tolist():
+            images.append(self._stand_in(item) if item in failed else next(decoded))
+        return torch.stack(images)
 
     def _stand_in(self, broken: int) -> torch.Tensor:
-        """The first image of the batch that can be decoded, of the same class if there is one; the same each time."""
+        """Return the first image of the batch that can be decoded, of the same class if there is one."""
         labels = self.loader.image_set.labels[self.whole]
         same_first = np.argsort(labels != self.loader.image_set.labels[broken], kind="stable")
         read = _Pixels(self.loader.image_set, self.loader.transform, self.loader.seed)
@@ -234,7 +244,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Pixels(Dataset):
-    """Makes the uint8 pixels of a part of one batch; runs in the worker process."""
+    """Decodes a part of one batch to uint8 pixels; runs in the worker process."""
 
     image_set: ImageSet
     transform: Transform
@@ -246,9 +256,14 @@ class _Pixels(Dataset):
         decoded = self.image_set.pixels
         if decoded is not None and self.image_set.foreign.keys().isdisjoint(chosen.tolist()):
             pixels = self.transform.decoded(decoded[chosen], self._drawn(part, part.positions))
-            digests = torch.tensor([content_digest(decoded[item]) for item in chosen]) if self.with_contents else None
+            digests = None
+            if self.with_contents:
+                digests = torch.tensor([content_digest(decoded[item]) for item in chosen])
             return part.step, pixels, torch.from_numpy(chosen), {}, digests
-        images, positions, failed, contents = [], [], {}, []
+        images = []
+        positions = []
+        contents = []
+        failed = {}
         for position, item in zip(part.positions.tolist(), chosen.tolist(), strict=True):
             try:
                 image, content = self._image(item)
@@ -259,24 +274,27 @@ class _Pixels(Dataset):
                 failed[item] = str(error)
         if not images:
             return part.step, None, torch.zeros(0, dtype=torch.int64), failed, None
-        made = self.transform.batch(images, self._drawn(part, positions))
+        pixels = self.transform.batch(images, self._drawn(part, positions))
         kept = torch.from_numpy(part.whole[positions])
-        return part.step, made, kept, failed, torch.tensor(contents) if self.with_contents else None
+        digests = torch.tensor(contents) if self.with_contents else None
+        return part.step, pixels, kept, failed, digests
 
     def _drawn(self, part: _Part, positions: Sequence[int] | np.ndarray) -> list[int] | None:
-        """The seed of each of these positions, if the transform draws anything."""
+        """Return the seed of each of these positions, or None if the transform draws nothing."""
         if not self.transform.random:
             return None
         return np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
 
     def _image(self, item: int) -> tuple[Any, int]:
-        """An image, and the digest of its content, 0 where none is taken."""
+        """Return an image, and the digest of its content, or 0 if none is taken."""
         pixels = self.image_set.pixels
         if item in self.image_set.foreign:
             return open_rgb(self.image_set.foreign[item]), 0
         if pixels is not None:
             return torch.from_numpy(pixels[item].copy()).permute(2, 0, 1), 0
-        return self.image_set.with_content(item) if self.with_contents else (self.image_set.load(item), 0)
+        if self.with_contents:
+            return self.image_set.with_content(item)
+        return self.image_set.load(item), 0
 
 
 BESIDE_GPU = 8
@@ -295,22 +313,28 @@ _reserved: int | None = None
 
 
 def forks() -> bool:
-    """Whether a new process is a copy of this one, ready at once; started anew, it loads its libraries for seconds."""
-    return (multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]) == "fork"
+    """Return whether a new process is a fork of this one; a process that is spawned imports its libraries for
+    seconds."""
+    method = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+    return method == "fork"
 
 
 def cores() -> int:
-    """Cores of the processor that this process may use, divided among the processes of one training on this machine."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    usable = usable if _reserved is None else min(usable, _reserved)
+    """Return the cores that this process may use, divided among the processes of one training on this machine."""
+    usable = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
+    if _reserved is not None:
+        usable = min(usable, _reserved)
     return usable // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 @contextmanager
 def reserved(count: int) -> Iterator[None]:
-    """Let `cores` be `count` at most: a cluster has reserved so many for this process, and keeps it from no other."""
+    """Limit `cores` to `count`: a cluster has reserved so many cores for this process, and enforces no limit."""
     global _reserved
-    before, _reserved = _reserved, count
+    before = _reserved
+    _reserved = count
     try:
         yield
     finally:
@@ -318,14 +342,13 @@ def reserved(count: int) -> Iterator[None]:
 
 
 def num_workers(on_gpu: bool, in_memory: bool, part: int) -> int:
-    """How many processes load images ahead of a training that does not say.
+    """Return how many processes load images ahead, for a training that does not say.
 
-    A GPU trains so quickly that images come late from one process, even those that are decoded already; so there all
-    cores but one load, up to `BESIDE_GPU`. On a processor the same cores train: images in memory are cropped between
-    two steps, and for others one core in four decodes ahead. None is started that memory has no room for, nor where
-    processes are started anew instead of forked, nor from a thread beside others (a page of the dashboard), whose locks
-    a copy of the process would find taken for ever.
-
+    A GPU trains so quickly that one process cannot load images fast enough, even those that are decoded already; so
+    all cores but one load, up to `BESIDE_GPU`. On a processor the same cores train: images in memory are cropped
+    between two steps, and for others one core in four decodes ahead. No process is started for which there is no
+    memory, none where processes are spawned and not forked, and none from a thread beside others (a page of the
+    dashboard), whose locks a fork would find taken for ever.
     Args:
         on_gpu: the training runs on a GPU.
         in_memory: images lie decoded in memory.
@@ -333,6 +356,11 @@ def num_workers(on_gpu: bool, in_memory: bool, part: int) -> int:
     """
     if not forks() or threading.current_thread() is not threading.main_thread():
         return 0
-    useful = min(BESIDE_GPU, cores() - 1) if on_gpu else 0 if in_memory else min(BESIDE_CPU, cores() // 4)
+    if on_gpu:
+        useful = min(BESIDE_GPU, cores() - 1)
+    elif in_memory:
+        useful = 0
+    else:
+        useful = min(BESIDE_CPU, cores() // 4)
     room = psutil.virtual_memory().available // SHARE // (A_PROCESS + 2 * part)
     return max(0, min(useful, room))

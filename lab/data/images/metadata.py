@@ -30,7 +30,10 @@ _WIDTHS = {1: 1, 3: 2, 4: 4, 8: 2, 9: 4}
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_KEPT = frozenset({b"PLTE", b"tRNS", b"IDAT", b"IEND"})
-_SOI, _SCAN, _ADOBE, _COMMENT = b"\xff\xd8", 0xDA, 0xEE, 0xFE
+_SOI = b"\xff\xd8"
+_SCAN = 0xDA
+_ADOBE = 0xEE
+_COMMENT = 0xFE
 
 
 def orientation_of(image: Image.Image) -> int:
@@ -79,9 +82,13 @@ def without_metadata(data: bytes) -> bytes | None:
 
 
 def _bare_png(data: bytes) -> bytes:
-    header, pixels, at, orientation = b"", list[bytes](), len(_PNG), 1
+    header = b""
+    pixels: list[bytes] = []
+    orientation = 1
+    at = len(_PNG)
     while at + 8 <= len(data):
-        length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        length = int.from_bytes(data[at : at + 4], "big")
+        kind = data[at + 4 : at + 8]
         chunk = data[at : at + length + 12]
         if kind == b"IHDR":
             header = chunk
@@ -96,9 +103,12 @@ def _bare_png(data: bytes) -> bytes:
 
 
 def _bare_jpeg(data: bytes) -> bytes:
-    kept, at, orientation = list[bytes](), len(_SOI), 1
+    kept: list[bytes] = []
+    orientation = 1
+    at = len(_SOI)
     while at + 4 <= len(data) and data[at] == 0xFF:
-        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        marker = data[at + 1]
+        length = int.from_bytes(data[at + 2 : at + 4], "big")
         if marker == _SCAN:
             break
         segment = data[at : at + 2 + length]

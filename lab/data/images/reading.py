@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,7 +26,8 @@ MOST_BYTES = 2_000_000_000
 """Bytes of an image's file: so many as `MAX_PIXELS` take with four numbers of 32 bits each, and some."""
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-"""What a file may be, whatever its name says. Pillow's further formats are old or, as PostScript, start a program."""
+"""Formats that are read, whatever a file's name says. Pillow's further formats are old or, as PostScript, start a
+program."""
 
 _OF_JPEG = (".jpg", ".jpeg", ".jpe", ".jif", ".jfif", ".pjpeg", ".mpo")
 EXTENSIONS = frozenset(
@@ -38,14 +40,15 @@ HEAD = 16
 _OF_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"BM", *_OF_TIFF)
 
-BITS, PHOTOMETRIC = 258, 262
+BITS = 258
+PHOTOMETRIC = 262
 """Tags of a TIFF: how many bits a grey has, and whether zero is black."""
 
 FEW_BITS = {"L;2": 85, "L;4": 17}
-"""Greys of a PNG with two or four bits, to what stretches them to eight."""
+"""Greys of a PNG with two or four bits, to the factor that stretches them to eight."""
 
 AT_ONCE = 128
-"""Files that one thread looks at before the next task: a task a file would take longer than the looking."""
+"""Files of one task of a thread: a task for each file would take longer than reading its head."""
 
 HEIC = frozenset({".heic", ".heif"})
 """Photos of phones in a format that Pillow cannot read."""
@@ -54,19 +57,19 @@ _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", 
 
 
 def is_heic(head: bytes) -> bool:
-    """Whether the first twelve bytes of a file are those of a HEIC photo."""
+    """Return whether the first twelve bytes of a file are those of a HEIC photo."""
     return head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS
 
 
 def has_signature(head: bytes) -> bool:
-    """Whether a file that begins with these bytes (`HEAD` of them) is of one of `FORMATS`, whatever its name says."""
+    """Return whether a file that begins with these bytes (`HEAD` of them) is of one of `FORMATS`."""
     if head[:1] == b"P" and head[1:2] in b"123456" and head[2:3].isspace():
         return True
     return head.startswith(_SIGNATURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def nameable(key: str) -> bool:
-    """Whether a file's name can be written down; bytes that are no UTF-8 fit in no JSON and no log."""
+    """Return whether a file's name can be written down; bytes that are not UTF-8 fit in no JSON and no log."""
     return key.encode(errors="ignore").decode() == key
 
 
@@ -97,20 +100,21 @@ def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, mos
         ImageError: missing, not an image, truncated, damaged in any way, or more than `most` pixels.
         MemoryError: there is too little of it to decode the image, which may be a good one.
     """
-    called = name or str(source if isinstance(source, Path) else "the image")
-    with _quiet, _opened(source, called, most) as image:
+    if not name:
+        name = str(source) if isinstance(source, Path) else "the image"
+    with _quiet, _opened(source, name, most) as image:
         size = image.size
         try:
             return _decoded(image, least)
         except Exception as error:  # decoders raise a dozen unrelated kinds
             failure = error
         if (isinstance(failure, MemoryError) or "out of memory" in str(failure)) and not _fits_memory(size):
-            raise MemoryError(f"{called} could not be decoded for lack of memory") from None
+            raise MemoryError(f"{name} could not be decoded for lack of memory") from None
         bare = without_metadata(_bytes_of(source))
         if bare is not None:
             with suppress(Exception), Image.open(io.BytesIO(bare), formats=FORMATS) as image:
                 return _decoded(image, least)
-    raise _damaged(called, failure)
+    raise _damaged(name, failure)
 
 
 def _decoded(image: Image.Image, least: int | None) -> Image.Image:
@@ -128,7 +132,7 @@ def _decoded(image: Image.Image, least: int | None) -> Image.Image:
 
 
 def _fits_memory(size: tuple[int, int]) -> bool:
-    """Whether so many pixels can be decoded here, so that a lack of memory is the file's own fault."""
+    """Return whether so many pixels can be decoded here, so that a lack of memory is the file's own fault."""
     import psutil
 
     return 40 * size[0] * size[1] < psutil.virtual_memory().available
@@ -157,20 +161,24 @@ def _damaged(name: str, error: Exception) -> ImageError:
 
 def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Image:
     """Decode an image; orientation: 1 to 8, by default what the image says."""
-    depth, raw = _grey_depth(image), _raw_mode(image)
+    depth = _grey_depth(image)
+    raw = _raw_mode(image)
     image.load()
     if raw in FEW_BITS and isinstance(image.info.get("transparency"), int):
         image.info["transparency"] *= FEW_BITS[raw]  # Pillow stretches the pixels, but not the value that is none
-    kind, info = image.format, image.info
-    turn = TURNS.get(orientation_of(image) if orientation is None else orientation)
+    if orientation is None:
+        orientation = orientation_of(image)
+    turn = TURNS.get(orientation)
     upright = image if turn is None else image.transpose(turn)
-    # The depth first: what follows knows 8 bits alone.
-    if upright.mode.startswith("I;16") or (upright.mode == "I" and kind in ("PNG", "PPM")):
-        upright = _of_16_bits(upright, info.get("transparency"), depth)
-        upright = _turned_over(upright) if _zero_is_white(image) else upright
-    elif upright.mode in ("I", "F"):
-        upright = _stretched(upright)
-        upright = _turned_over(upright) if _zero_is_white(image) else upright
+    is_16_bits = upright.mode == "I" and image.format in ("PNG", "PPM")
+    # The depth first: the other steps work with 8 bits only.
+    if is_16_bits or upright.mode.startswith("I;16") or upright.mode in ("I", "F"):
+        if is_16_bits or upright.mode.startswith("I;16"):
+            upright = _of_16_bits(upright, image.info.get("transparency"), depth)
+        else:
+            upright = _stretched(upright)
+        if _zero_is_white(image):
+            upright = _inverted(upright)
     elif upright.mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in upright.info:
         upright = _on_white(upright)
     rgb = upright.convert("RGB")
@@ -179,13 +187,15 @@ def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Im
 
 
 def _raw_mode(image: Image.Image) -> str:
-    """How the pixels of a PNG are stored; empty for other formats, and once it is decoded."""
-    tiles = getattr(image, "tile", ()) if image.format == "PNG" else ()
-    return str(tiles[0][3]) if tiles else ""
+    """Return how the pixels of a PNG are stored; empty for other formats, and once it is decoded."""
+    tiles: Any = getattr(image, "tile", ())
+    if image.format != "PNG" or not tiles:
+        return ""
+    return str(tiles[0][3])
 
 
 def _grey_depth(image: Image.Image) -> int:
-    """Bits of a grey that Pillow holds in 16 bits; a TIFF may have 12."""
+    """Return the bits of a grey that Pillow holds in 16 bits; a TIFF may have 12."""
     if image.format != "TIFF":
         return 16
     bits: Any = getattr(image, "tag_v2", {}).get(BITS, (16,))
@@ -193,11 +203,11 @@ def _grey_depth(image: Image.Image) -> int:
 
 
 def _zero_is_white(image: Image.Image) -> bool:
-    """Whether the zero of a TIFF is white, which Pillow heeds in greys of 8 bits and less alone."""
+    """Return whether the zero of a TIFF is white, which Pillow respects only in greys of at most 8 bits."""
     return image.format == "TIFF" and getattr(image, "tag_v2", {}).get(PHOTOMETRIC) == 0
 
 
-def _turned_over(image: Image.Image) -> Image.Image:
+def _inverted(image: Image.Image) -> Image.Image:
     return image.point(lambda value: 255 - value)
 
 
@@ -242,7 +252,7 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 def size_of(source: Path) -> tuple[int, int]:
-    """Width and height, from the first bytes only.
+    """Return width and height, from the first bytes only.
 
     Raises:
         ImageError: missing, empty, not an image, or more than `MAX_PIXELS` pixels.
@@ -252,10 +262,7 @@ def size_of(source: Path) -> tuple[int, int]:
 
 
 def problems_of(files: Sequence[Path], check: Callable[[Path], object]) -> list[str | None]:
-    """What `size_of` or `check_whole` says of each file, None where it is well; looked at by eight threads."""
-
-    def problems(start: int) -> list[str | None]:
-        return [problem(file) for file in files[start : start + AT_ONCE]]
+    """Return what `size_of` or `check_whole` says of each file, None for a good one; eight threads read."""
 
     def problem(file: Path) -> str | None:
         try:
@@ -264,12 +271,15 @@ def problems_of(files: Sequence[Path], check: Callable[[Path], object]) -> list[
             return str(error)
         return None
 
+    def problems(start: int) -> list[str | None]:
+        return [problem(file) for file in files[start : start + AT_ONCE]]
+
     with ThreadPoolExecutor(8) as pool:
-        return [one for part in pool.map(problems, range(0, len(files), AT_ONCE)) for one in part]
+        return list(itertools.chain.from_iterable(pool.map(problems, range(0, len(files), AT_ONCE))))
 
 
 def check_whole(source: Path) -> None:
-    """Make sure that a file is an image and has its end; decodes it only where the end looks wrong.
+    """Check that a file is an image and has its end; decode it only if the end looks wrong.
 
     Raises:
         ImageError: as `size_of`, or truncated or damaged.
@@ -291,7 +301,8 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
     Raises:
         ImageError: missing, empty, not an image, or more than `most` pixels.
     """
-    if isinstance(source, Path) and (kind := other_kind(source)):
+    kind = other_kind(source) if isinstance(source, Path) else None
+    if kind:
         raise ImageError(f"{name} is {kind}, not an image.")
     if isinstance(source, Path) and source.is_file() and source.stat().st_size > MOST_BYTES:
         raise too_large(name)  # it may be a hole, which takes no room on the disk
@@ -305,7 +316,8 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
     except UnidentifiedImageError:
         raise ImageError(f"{name} {_unidentified(source)}.") from None
     except Exception as error:  # parsers of heads raise many kinds
-        raise ImageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ImageError(f"{name} cannot be read: {reason}.") from None
     if image.width * image.height > most:
         image.close()
         raise ImageError(f"{name} has {image.width} x {image.height} pixels, more than {most:,}.")
@@ -313,7 +325,7 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
 
 
 def _head_of(source: Path | bytes) -> Image.Image:
-    """Open an image with Pillow, without its metadata where these are what Pillow trips over."""
+    """Open an image with Pillow, without its metadata if Pillow fails because of them."""
     try:
         return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
     except (OSError, Image.DecompressionBombError) as error:
@@ -322,7 +334,9 @@ def _head_of(source: Path | bytes) -> Image.Image:
         failure: Exception = error
     except Exception as error:
         failure = error
-    bare = without_metadata(_bytes_of(source)) if has_signature(_bytes_of(source, HEAD)) else None
+    bare = None
+    if has_signature(_bytes_of(source, HEAD)):
+        bare = without_metadata(_bytes_of(source))
     if bare is None:
         raise failure
     try:
@@ -339,7 +353,7 @@ def _bytes_of(source: Path | bytes, count: int = -1) -> bytes:
 
 
 def _unidentified(source: Path | bytes) -> str:
-    """What is said of a file that is no image."""
+    """Return the end of the sentence about a file that is no image."""
     head = _bytes_of(source, HEAD)
     if not head:
         return "is not an image: it is empty"
@@ -356,7 +370,8 @@ class _Quiet:
     """
 
     def __init__(self) -> None:
-        self.lock, self.readers = threading.RLock(), 0
+        self.lock = threading.RLock()
+        self.readers = 0
         self.before: Any = None
 
     def __enter__(self) -> None:

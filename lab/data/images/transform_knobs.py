@@ -1,4 +1,4 @@
-"""The knobs of `transforms`, apart from them: who reads a configuration does not wait for torchvision."""
+"""The knobs of `transforms`, in a file of their own: reading a configuration then does not import torchvision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.core.knobs import LARGEST_SIDE, Knobs, knob
 
 
 class AugmentationKnobs(Knobs):
-    """What `training` can be told."""
+    """Knobs of the augmentation of training images."""
 
     size: int | None = knob(
         "Side of the crop, or longest side of a whole image; by default the encoder's own size.",
@@ -73,7 +73,7 @@ class AugmentationKnobs(Knobs):
 
 
 class TestingKnobs(Knobs):
-    """What `testing` can be told."""
+    """Knobs of the preprocessing of test images."""
 
     preprocessing: Literal["encoder", "protocol"] = knob(
         "What says how images are resized and cropped where `resize` and `squash` do not: the encoder's own "
@@ -102,6 +102,7 @@ class TestingKnobs(Knobs):
     @model_validator(mode="before")
     @classmethod
     def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep the meaning of a configuration that version 0.2 stored: it names these three, and knew no other way."""
-        is_stored = {"size", "resize", "squash"} <= set(values)
-        return {"preprocessing": "protocol", **values} if is_stored else dict(values)
+        """Keep the meaning of a configuration that version 0.2 stored: it has these three, and no `preprocessing`."""
+        if {"size", "resize", "squash"} <= set(values):
+            return {"preprocessing": "protocol", **values}
+        return dict(values)

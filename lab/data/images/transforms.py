@@ -39,15 +39,15 @@ class Transform:
     crops: Crops | None = None
 
     def __call__(self, image: Image.Image | torch.Tensor) -> torch.Tensor:
-        """One image to float32 [3 size size]."""
+        """Transform one image to float32 [3 size size]."""
         return self.finish(self.geometry(image))
 
     def finish(self, images: torch.Tensor) -> torch.Tensor:
-        """uint8 [... 3 h w] to normalised float32 of the same shape."""
+        """Normalise uint8 [... 3 h w] to float32 of the same shape."""
         return F.normalize(F.to_dtype(images, torch.float32, scale=True), list(self.mean), list(self.std))
 
     def batch(self, images: Sequence[Image.Image | torch.Tensor], seeds: Sequence[int] | None = None) -> torch.Tensor:
-        """Several images to uint8 [n 3 size size]; `finish` makes them the encoder's input.
+        """Transform several images to uint8 [n 3 size size]; `finish` makes them the encoder's input.
 
         Args:
             seeds: one per image; what image i looks like then depends on its seed alone. The generator of the
@@ -55,22 +55,22 @@ class Transform:
         """
         if seeds is None:
             return torch.stack([self.geometry(image) for image in images])
-        made = []
+        transformed = []
         with torch.random.fork_rng(devices=[]):
             for image, seed in zip(images, seeds, strict=True):
                 torch.default_generator.manual_seed(seed)
-                made.append(self.geometry(image))
-        return torch.stack(made)
+                transformed.append(self.geometry(image))
+        return torch.stack(transformed)
 
     def decoded(self, pixels: np.ndarray, seeds: Sequence[int] | None = None) -> torch.Tensor:
-        """As `batch`, of images uint8 [n h w 3]."""
+        """Transform images uint8 [n h w 3] as `batch` does."""
         if self.crops is not None and seeds is not None and self.crops.takes(pixels):
             return self.crops(pixels, seeds)
         return self.batch([torch.from_numpy(image).permute(2, 0, 1) for image in pixels], seeds)
 
 
 def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -> Transform:
-    """Random crop to `size` and random horizontal flip (002, data augmentation), or what else the knobs ask for.
+    """Return a random crop to `size` and a random horizontal flip (002, data augmentation), or what the knobs say.
 
     Raises:
         ValueError: a knob of `AugmentationKnobs` is out of range.
@@ -78,32 +78,36 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     chosen = AugmentationKnobs(size=size, **knobs)
     if chosen.scale_low > chosen.scale_high:
         raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
+    scale = (chosen.scale_low, chosen.scale_high)
+    ratio = (chosen.ratio_low, chosen.ratio_high)
+    crop: Any
+    if chosen.crop == "whole":
+        crop = _Shrink(size)
+    elif chosen.crop == "padded":
+        crop = v2.RandomCrop(size, padding=chosen.pad, pad_if_needed=True)
+    else:
+        crop = v2.RandomResizedCrop(size, scale=scale, ratio=ratio, antialias=True)
     before = [_Resize(chosen.resize, antialias=True)] if chosen.resize else []
-    scale, ratio = (chosen.scale_low, chosen.scale_high), (chosen.ratio_low, chosen.ratio_high)
-    crop = {
-        "whole": lambda: _Shrink(size),
-        "padded": lambda: v2.RandomCrop(size, padding=chosen.pad, pad_if_needed=True),
-        "resized": lambda: v2.RandomResizedCrop(size, scale=scale, ratio=ratio, antialias=True),
-    }[chosen.crop]()
     changes: list[v2.Transform] = []
     if chosen.rotate or chosen.translate or chosen.zoom or chosen.shear:
-        translate, factors = (chosen.translate, chosen.translate), (1 - chosen.zoom, 1 + chosen.zoom)
-        shear = chosen.shear or None
-        changes.append(v2.RandomAffine(chosen.rotate, translate=translate, scale=factors, shear=shear))
+        translate = (chosen.translate, chosen.translate)
+        factors = (1 - chosen.zoom, 1 + chosen.zoom)
+        changes.append(v2.RandomAffine(chosen.rotate, translate=translate, scale=factors, shear=chosen.shear or None))
     if chosen.jitter or chosen.hue:
         changes.append(v2.ColorJitter(chosen.jitter, chosen.jitter, chosen.jitter, chosen.hue))
     if chosen.trivial_augment:
         changes.append(v2.TrivialAugmentWide())
     steps = [*before, crop, v2.RandomHorizontalFlip(chosen.flip), *changes, v2.PILToTensor()]
-    plain = chosen.crop == "resized" and not before and not changes
-    crops = Crops(size, scale, ratio, chosen.flip) if plain else None
+    crops = None
+    if chosen.crop == "resized" and not before and not changes:
+        crops = Crops(size, scale, ratio, chosen.flip)
     return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
 
 
 def testing(
     size: int, mean: Triple = HALF, std: Triple = HALF, own: Preprocessing | None = None, **knobs: Any
 ) -> Transform:
-    """Resize the shorter side (or both), then crop the centre square of `size` (002, data augmentation).
+    """Return the resize of the shorter side (or both) and the crop of the centre square of `size` (002).
 
     Args:
         own: how the encoder wants its images; it counts unless a knob says otherwise.
@@ -123,8 +127,8 @@ def testing(
 
 
 def _own(size: int, mean: Triple, std: Triple, own: Preprocessing) -> Transform:
-    """Prepare images as the encoder's own configuration says: the same steps as `timm.data.create_transform`."""
-    resize, how = own.resize(size), InterpolationMode(own.interpolation)
+    """Return the preprocessing of the encoder's own configuration: the same steps as `timm.data.create_transform`."""
+    resize = own.resize(size)
     steps: list[Any]
     if own.crop_mode == "border":
         from timm.data.transforms import CenterCropOrPad, ResizeKeepRatio
@@ -134,12 +138,13 @@ def _own(size: int, mean: Triple, std: Triple, own: Preprocessing) -> Transform:
         steps = [v2.ToPILImage(), longest, CenterCropOrPad(size, fill=fill)]
     else:
         sides = (resize, resize) if own.crop_mode == "squash" else resize
-        steps = [_Resize(sides, interpolation=how, antialias=True), v2.CenterCrop(size)]
+        interpolation = InterpolationMode(own.interpolation)
+        steps = [_Resize(sides, interpolation=interpolation, antialias=True), v2.CenterCrop(size)]
     return Transform(v2.Compose([*steps, v2.PILToTensor()]), mean, std, random=False)
 
 
 def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
-    """The whole image in its own proportions, shrunk until its longer side is at most `longest`, never enlarged.
+    """Return the whole image in its own proportions, shrunk so that its longer side is at most `longest`.
 
     Images then differ in size and cannot be stacked: load them one at a time. Source: 000, section 4.3.
     """
@@ -147,8 +152,8 @@ def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
 
 
 SLENDER = 16
-"""Longer over shorter side from which on an image is cut at both ends: resized by its shorter side, one of 30,000 x 2
-pixels would take gigabytes."""
+"""Largest ratio of the longer to the shorter side; a longer image is cut at both ends: resized by its shorter side, an
+image of 30,000 x 2 pixels would take gigabytes."""
 
 
 class _Resize(v2.Resize):
@@ -175,5 +180,5 @@ class _Shrink:
 
 
 def seeds(seed: int, step: int, count: int) -> list[int]:
-    """One seed for each position of one batch: `count` of them, each a function of (seed, step, position)."""
+    """Return one seed for each position of one batch: `count` of them, each a function of (seed, step, position)."""
     return np.random.SeedSequence((seed, step)).generate_state(count, np.uint64).tolist()

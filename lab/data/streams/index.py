@@ -1,6 +1,6 @@
-"""Where every image of large files lies: an index that is built once, memory-mapped, and sorted by class.
+"""An index of the images in large files: built once, memory-mapped, and sorted by class.
 
-Opening it costs the same for a thousand images and for a hundred million: what is read afterwards is what is asked for.
+Opening it costs the same for a thousand images and for a hundred million: only the rows that are used are read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ COLUMNS = ("file", "place", "size", "labels", "bounds", "names", "name_ends")
 
 
 @dataclass(frozen=True)
-class Found:
-    """One image: its file's number, its place and size there, its class's name, and its own."""
+class IndexedImage:
+    """One image: the number of its file, its position and size there, the name of its class, and its own name."""
 
     file: int
     place: int
@@ -34,19 +34,25 @@ class Found:
 
 
 class ImageIndex:
-    """Columns by row, all memory-mapped; rows of one class lie side by side.
+    """Columns by row, all memory-mapped; rows of one class are contiguous.
 
-    file, place, size: int [n], where an image lies. labels: int64 [n], ascending. bounds: int64 [c+1], class c owns the
-    rows bounds[c]:bounds[c+1]. names: of the images. files, class_names, problems: lists of str.
+    file, place, size: int [n], the position of an image in the files. labels: int64 [n], ascending. bounds: int64
+    [c+1], class c owns the rows bounds[c]:bounds[c+1]. names: of the images. files, class_names,
+    problems: lists of str.
     """
 
     def __init__(self, path: Path):
-        self.path, about, columns = path, arrays.header(path), arrays.mapped(path, COLUMNS)
+        about = arrays.header(path)
+        columns = arrays.mapped(path, COLUMNS)
+        self.path = path
         self.files: list[str] = about["files"]
         self.class_names: list[str] = about["class_names"]
         self.problems: list[str] = about["problems"]
-        self.file, self.place, self.size = columns["file"], columns["place"], columns["size"]
-        self.labels, self.bounds = columns["labels"], columns["bounds"]
+        self.file = columns["file"]
+        self.place = columns["place"]
+        self.size = columns["size"]
+        self.labels = columns["labels"]
+        self.bounds = columns["bounds"]
         self.names = Names(columns["names"], columns["name_ends"])
 
     def __len__(self) -> int:
@@ -57,10 +63,10 @@ class ImageIndex:
 
 
 def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any) -> ImageIndex:
-    """The index of some files, found among the caches or built: `images()` goes through all images once.
+    """Return the index of some files, from the cache folder or built: `images()` goes through all images once.
 
     Args:
-        identity: what another index needs to be made for: the address, each file's size and state, columns.
+        identity: facts that change with the index: the address, each file's size and state, columns.
 
     Raises:
         ValueError: there is no image.
@@ -78,30 +84,35 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
     return ImageIndex(path)
 
 
-def write(path: Path, files: list[str], images: Iterable[Found], problems: list[str]) -> None:
+def write(path: Path, files: list[str], images: Iterable[IndexedImage], problems: list[str]) -> None:
     """Write an index; memory while it is built is some 100 bytes an image and the names.
 
     Raises:
         ValueError: there is no image.
     """
-    file, place, size, label = (array(kind) for kind in "iqqq")
+    file = array("i")
+    place = array("q")
+    size = array("q")
+    label = array("q")
     names: list[str] = []
     number: dict[str, int] = {}
-    for one in images:
-        file.append(one.file)
-        place.append(one.place)
-        size.append(one.size)
-        label.append(number.setdefault(one.class_name, len(number)))
-        names.append(one.name)
+    for image in images:
+        file.append(image.file)
+        place.append(image.place)
+        size.append(image.size)
+        label.append(number.setdefault(image.class_name, len(number)))
+        names.append(image.name)
     if not file:
         reason = f" {problems[0]}" if problems else ""
         raise ValueError(f"{Path(files[0]).parent} holds no image with a class.{reason}")
+    # Number the classes by name, and order the images by class.
     class_names = sorted(number)
     renumbered = np.empty(len(number), np.int64)
     renumbered[[number[name] for name in class_names]] = np.arange(len(number))
     labels = renumbered[np.frombuffer(label, np.int64)]
     order = np.argsort(labels, kind="stable")
-    labels, packed = labels[order], Names.of(names[row] for row in order)
+    labels = labels[order]
+    packed = Names.of(names[row] for row in order)
     columns: dict[str, np.ndarray] = {
         "file": np.frombuffer(file, np.int32)[order],
         "place": np.frombuffer(place, np.int64)[order],

@@ -1,10 +1,10 @@
-"""A data set whose images lie in large files: nothing in memory grows with the number of images before it must.
+"""A data set of images in large files; it takes little memory for any number of images.
 
-Files lie here and elsewhere, and are read through fsspec: a folder of this machine, `s3://`, `gs://`, `hf://`,
+Files are local or remote, and are read through fsspec: a folder of this machine, `s3://`, `gs://`, `hf://`,
 `memory://`. Credentials are never a knob and never stored: the library behind an address reads its own variables and
 files (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws for s3://, GOOGLE_APPLICATION_CREDENTIALS for gs://,
-HF_TOKEN for hf://), on every machine that reads. Whoever may read the index can see the addresses of the files in it,
-and no more.
+HF_TOKEN for hf://), on every machine that reads. A reader of the index sees the addresses of the files in it, and no
+more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.data.streams import index as indexes
 
 
 class StreamedSet(ImageSet):
-    """Base of `tar_shards` and `parquet_images`. `index` says where each image lies."""
+    """Base of `tar_shards` and `parquet_images`. `index` says where each image is."""
 
     _root: str = knob(
         "Folder of the files, or one of them; s3://, gs:// and hf:// addresses go through fsspec.",
@@ -42,18 +42,19 @@ class StreamedSet(ImageSet):
     _opened_by = -1  # number of the process that opened the file system
 
     def _indexed(self) -> indexes.ImageIndex:
-        """The index of the files below `knobs.root`, built unless it is there."""
+        """Return the index of the files below `knobs.root`, built if there is none."""
         raise NotImplementedError(f"{type(self).__name__} must define _indexed.")
 
     @property
     def system(self) -> Any:
         """The file system of the files, opened by the process that reads."""
         if self._opened_by != os.getpid():
-            self._system, self._opened_by = file_system(self.knobs.root, fresh=True)[0], os.getpid()
+            self._system = file_system(self.knobs.root, fresh=True)[0]
+            self._opened_by = os.getpid()
         return self._system
 
     def _files(self, ending: str) -> tuple[list[str], list[str]]:
-        """The files that end so, and their states."""
+        """Return the files with this ending, and their states."""
         self._system, files, states = listed(self.knobs.root, (ending,))
         self._opened_by = os.getpid()
         return files, states
@@ -69,7 +70,7 @@ class StreamedSet(ImageSet):
         return classes_sentence(self.class_names, self.labels, "the names in the files:")
 
     def _encoded(self, i: int) -> bytes:
-        """The file of the i-th image."""
+        """Return the file of the i-th image."""
         raise NotImplementedError(f"{type(self).__name__} must define _encoded.")
 
     def load(self, i: int) -> Image.Image:
@@ -89,10 +90,10 @@ class StreamedSet(ImageSet):
 
 
 def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
-    """The file system of an address, and the path on it.
+    """Return the file system of an address, and the path on it.
 
     Args:
-        fresh: of this process alone; what was opened before a process was forked is of no use in it.
+        fresh: of this process alone; connections that were opened before a fork are of no use after it.
 
     Raises:
         ImportError: the library for such addresses is missing; says which.
@@ -100,31 +101,44 @@ def file_system(address: str, fresh: bool = False) -> tuple[Any, str]:
     """
     import fsspec
 
+    options = {"skip_instance_cache": True} if fresh else {}
     try:
-        return fsspec.core.url_to_fs(address, **({"skip_instance_cache": True} if fresh else {}))
+        return fsspec.core.url_to_fs(address, **options)
     except (ImportError, ValueError) as error:
         raise type(error)(f"{address} cannot be read: {str(error).rstrip('.')}.") from None
 
 
 STATES = (
-    "ETag", "etag", "md5Hash", "sha", "blob_id", "generation", "mtime", "LastModified", "last_modified", "updated",
+    "ETag",
+    "etag",
+    "md5Hash",
+    "sha",
+    "blob_id",
+    "generation",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
     "created",
-)  # fmt: skip
-"""What stores call that which is another one after a file was written again; the first that is told is taken."""
+)
+"""Facts of a file by which stores show that it was written again; the first that exists is taken."""
 
 
 def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]]:
-    """The files below an address that end so, sorted, and the state of each; an address of one file is that file.
+    """Return the file system, the files below an address with such endings, sorted, and the state of each.
 
-    A state is a text of the size and of what the store says of the content or the time of its last change: a file that
-    was written again has another one.
+    An address of one file is that file. A state is a text of the size and of what the store says of the content or the
+    time of the last change: a file that was written again has another state.
 
     Raises:
         ValueError: it cannot be listed (not there, no permission, no credentials), or holds no such file.
     """
     system, path = file_system(root)
+    files = {}
     try:
-        files = {name: about for name, about in system.find(path, detail=True).items() if name.endswith(tuple(endings))}
+        for name, facts in system.find(path, detail=True).items():
+            if name.endswith(tuple(endings)):
+                files[name] = facts
     except Exception as error:  # each library has its own: botocore, gcsfs, aiohttp
         raise ValueError(
             f"{root} cannot be listed: {said_by(error)}. "
@@ -133,13 +147,16 @@ def listed(root: str, endings: Sequence[str]) -> tuple[Any, list[str], list[str]
     if not files:
         raise ValueError(f"{root} holds no file that ends in {' or '.join(endings)}.")
     names = sorted(files)
-    changed = [next((about[key] for key in STATES if about.get(key)), "") for about in map(files.__getitem__, names)]
-    sizes = [int(files[name].get("size") or 0) for name in names]
-    return system, names, [f"{size} bytes, {change}" for size, change in zip(sizes, changed, strict=True)]
+    states = []
+    for name in names:
+        facts = files[name]
+        change = next((facts[key] for key in STATES if facts.get(key)), "")
+        states.append(f"{int(facts.get('size') or 0)} bytes, {change}")
+    return system, names, states
 
 
 def said_by(error: Exception) -> str:
-    """What a store's library says, in one line without a full stop."""
+    """Return the message of a store's library, in one line without a full stop."""
     words = str(error).strip()
     if len(words) > 1 and words[0] == words[-1] and words[0] in "'\"":  # a text as Python writes it
         words = words[1:-1]

@@ -1,1 +1,1 @@
-"""Runs out of what was made elsewhere: vectors in memory or in files, with what is known of their rows."""
+"""Runs of external embeddings, in memory or in files, with metadata of their rows."""

@@ -1,4 +1,4 @@
-"""Somebody's vectors, checked, and what is known of their rows, column by column, as the records of a data set."""
+"""Check external embeddings and the metadata of their rows, and turn them into the records of a data set."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ NAMES = {
     "role": ("query_gallery", "part", "role"),
     "super_class": ("super_class", "superclass", "super"),
 }
-"""What we read of a table, with the names that columns have for it; the first that is there is taken."""
+"""Columns that are read of a table, with their usual names; the first name that exists is taken."""
 
 SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
 
 LENGTH = 2e-3
-"""How far from 1 the length of a unit vector may be: half-precision numbers round so far."""
+"""Tolerance of the length of a unit vector: half-precision numbers have such rounding errors."""
 
 
 def as_rows(vectors: Any) -> Any:
-    """What vectors are kept in (numpy, torch, lists) as something of a shape, a type of numbers and rows.
+    """Return vectors (numpy, torch, lists) as an object with a shape, a dtype and rows.
 
     Raises:
         ValueError: it is no table of floating-point numbers, or an empty one.
@@ -55,12 +55,12 @@ def as_rows(vectors: Any) -> Any:
 
 
 def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.ndarray:
-    """Some rows, int64 [n], of what `as_rows` gave, as float32 [n d].
+    """Return some rows, int64 [n], of the result of `as_rows`, as float32 [n d].
 
-    normalise: True brings each to unit length, False leaves lengths as they are, None refuses other lengths.
+    normalise: True scales each to unit length, False keeps lengths, None refuses other lengths than 1.
 
     Raises:
-        ValueError: a number is not finite, or a length not what it should be; names the row.
+        ValueError: a number is not finite, or a length not 1; names the row.
     """
     block = np.asarray(vectors)[rows].astype(np.float32, copy=False)
     finite = np.isfinite(block).all(1)
@@ -86,16 +86,16 @@ def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.n
     return block
 
 
-def sorted_out(
+def assign_columns(
     columns: Mapping[str, Sequence[Any]], chosen: Mapping[str, str], given: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Columns by what they are: those of `NAMES`, `metadata` with the others, and `taken`, the name of each column.
+    """Return columns by their use: those of `NAMES`, `metadata` with the others, and `taken`, the name of each column.
 
     Args:
         columns: name to n values.
-        chosen: what a person said, for instance that the column `species` is the label.
-        given: what is known without a column, as labels that were given beside the table. A column `class` is then
-            one of the others.
+        chosen: use to column, as the user says, for instance that the column `species` is the label.
+        given: uses that need no column, such as labels that are given beside the table. A column `class` is then
+            metadata.
 
     Raises:
         ValueError: there is no such column.
@@ -106,23 +106,28 @@ def sorted_out(
         written.setdefault(name.strip().casefold(), name)
     columns_by_use: dict[str, Any] = {}
     taken: dict[str, str] = {}
-    for what, names in NAMES.items():
-        column = chosen.get(what)
-        if what in given and not column:
+    for use, names in NAMES.items():
+        column = chosen.get(use)
+        if use in given and not column:
             continue
         if column and column not in left:
             raise ValueError(
                 f"There is no column {column!r}; the columns are {', '.join(map(str, columns)) or 'none'}."
             )
+        # Take the column that the user chose, else the first of the usual names.
         for word in (column,) if column else names:
-            vague = word in ("part", "role") and not column  # which may mean anything
             name = word if word in left else written.get(word, word)
-            if name in left and (not vague or {str(v).lower() for v in left[name]} <= {"query", "gallery"}):
-                columns_by_use[what] = left.pop(name)
-                taken[what] = name
-                break
+            if name not in left:
+                continue
+            if word in ("part", "role") and not column:  # such a column may have another meaning
+                values = {str(value).lower() for value in left[name]}
+                if not values <= {"query", "gallery"}:
+                    continue
+            columns_by_use[use] = left.pop(name)
+            taken[use] = name
+            break
     if "label" in columns_by_use and "label" not in chosen:
-        left.pop("label", None)  # the number of the class whose name is known
+        left.pop("label", None)  # the number of the class, whose name was taken
     if "image" in columns_by_use:
         left.pop("key", None)
     return columns_by_use | {"metadata": left, "taken": taken}
@@ -131,75 +136,88 @@ def sorted_out(
 def in_order_of(
     columns: Mapping[str, Sequence[Any]], table: Mapping[str, Sequence[Any]], key: str = ""
 ) -> dict[str, Any]:
-    """Return a table whose rows are those of other columns, by their keys, where both have a column of keys.
+    """Return a table with its rows in the order of other columns, by their keys, if both have a column of keys.
 
     Args:
-        columns: name to n values, of what stands beside the vectors. table: name to m values. key: the name of the
-            column of keys, where somebody said it.
+        columns: name to n values, of the columns beside the vectors. table: name to m values. key: the name of the
+            column of keys, if the user gave it.
 
     Raises:
         ValueError: a key of the vectors is not in the table, or there twice.
     """
     names = (key,) if key else NAMES["key"]
-    ours, theirs = (next((name for name in names if name in one), "") for one in (columns, table))
-    if not ours or not theirs:
+    key_column = next((name for name in names if name in columns), "")
+    table_key = next((name for name in names if name in table), "")
+    if not key_column or not table_key:
         return dict(table)
-    wanted, there = tables.names(columns[ours], "keys"), tables.names(table[theirs], "keys of the table")
-    if wanted == there:
+    keys = tables.names(columns[key_column], "keys")
+    table_keys = tables.names(table[table_key], "keys of the table")
+    if keys == table_keys:
         return dict(table)
+    # Find the row of each key in the table, then reorder all its columns.
     row_of: dict[str, int] = {}
-    for row, word in enumerate(there):
+    for row, word in enumerate(table_keys):
         if row_of.setdefault(word, row) != row:
             raise ValueError(f"The table has the key {word!r} in rows {row_of[word]:,} and {row:,}; keep one of them.")
-    lost = next((word for word in wanted if word not in row_of), None)
-    if lost is not None:
-        raise ValueError(
-            f"The vectors have keys (column `{ours}`), and {lost!r} is not among those of the table (column "
-            f"`{theirs}`), so the rows cannot be put beside each other; complete the table, or leave its keys out."
-        )
-    order = [row_of[word] for word in wanted]
+    for word in keys:
+        if word not in row_of:
+            raise ValueError(
+                f"The vectors have keys (column `{key_column}`), and {word!r} is not among those of the table (column "
+                f"`{table_key}`), so the rows cannot be put beside each other; complete the table, or leave its keys "
+                "out."
+            )
+    order = [row_of[word] for word in keys]
     ordered: dict[str, Any] = {}
     for name, values in table.items():
-        values = tables.column(values)  # an array keeps its type, which says how exact its numbers are
-        ordered[name] = values[order] if isinstance(values, np.ndarray) else [values[row] for row in order]
+        values = tables.column(values)  # an array keeps its dtype, which says how exact its numbers are
+        if isinstance(values, np.ndarray):
+            ordered[name] = values[order]
+        else:
+            ordered[name] = [values[row] for row in order]
     return ordered
 
 
 def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
-    """Say what was taken for what: "label: 120 classes from column `sku`; 3 rows without; metadata: price".
+    """Say which columns were used: "label: 120 classes from column `sku`; 3 rows without; metadata: price".
 
     Args:
-        row_facts: of `sorted_out`.
+        row_facts: of `assign_columns`.
         images: the records or data set that were made of them.
-        like: name of the run whose images these are; labels, roles and super-classes are then its own.
+        like: name of the run whose images these are; labels, roles and super-classes are then those of that run.
     """
-    taken, told = row_facts["taken"], []
+    taken = row_facts["taken"]
+    metadata = ", ".join(row_facts["metadata"])
+    parts = []
     if taken.get("vector"):
-        told.append(f"vectors: {taken['vector']}")
+        parts.append(f"vectors: {taken['vector']}")
     if row_facts.get("label") is not None and not like:
-        without = int((np.asarray(images.labels) < 0).sum())
         source = f" from column `{taken['label']}`" if "label" in taken else ""
-        told.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
-        told += [f"{counted(without, 'row')} without"] if without else []
-        negative = tables.negative_sentence(images.class_names)
-        told += [one for one in (negative, tables.alike_sentence(images.class_names)) if one]
-    for what in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
-        if what in taken:
-            told.append(f"{what.replace('_', '-')}: column `{taken[what]}`")
-    told += [f"labels: those of run {like}"] if like else []
-    if like and row_facts["metadata"]:
-        told.append(f"left out, since metadata are those of run {like}: {', '.join(row_facts['metadata'])}")
-    told += [f"metadata: {', '.join(row_facts['metadata'])}"] if row_facts["metadata"] and not like else []
-    return "; ".join(told)
+        parts.append(f"label: {counted(len(images.class_names), 'class', 'classes')}{source}")
+        without = int((np.asarray(images.labels) < 0).sum())
+        if without:
+            parts.append(f"{counted(without, 'row')} without")
+        parts += filter(None, (tables.negative_sentence(images.class_names), tables.alike_sentence(images.class_names)))
+    for use in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
+        if use in taken:
+            parts.append(f"{use.replace('_', '-')}: column `{taken[use]}`")
+    if like:
+        parts.append(f"labels: those of run {like}")
+    if like and metadata:
+        parts.append(f"left out, since metadata are those of run {like}: {metadata}")
+    elif metadata:
+        parts.append(f"metadata: {metadata}")
+    return "; ".join(parts)
 
 
 def labelled(labels: Sequence[Any] | None, count: int) -> tuple[np.ndarray, list[str]]:
-    """Labels int64 [n] and the names of their classes.
+    """Return labels int64 [n] and the names of their classes.
 
-    What names no class (None, NaN, an empty text, a negative number) has a label below 0: see `lab.core.results`. A
-    text "-1" is a name.
+    A value that names no class (None, NaN, an empty text, a negative number) has a label below 0: see
+    `lab.core.results`. A text "-1" is a name.
     """
-    words = [""] * count if labels is None else tables.label_names(labels, "labels")
+    words = [""] * count
+    if labels is not None:
+        words = tables.label_names(labels, "labels")
     numbers: dict[str, int] = {}
     for word in words:
         if word:
@@ -221,17 +239,22 @@ def records(
     super_class: Sequence[Any] | None = None,
     metadata: Mapping[str, Sequence[Any]] | None = None,
 ) -> ImageRecords:
-    """Checked columns of n rows each.
+    """Check the columns of n rows and return them as image records.
 
     Raises:
         ValueError: columns differ in length, a key stands twice, or a split or role is none; names the row.
     """
     metadata = metadata or {}
-    named = {"keys": keys, "labels": label, "split": None if isinstance(split, str) else split, "role": role}
-    for name, values in {**named, "super_class": super_class, **metadata}.items():
+    columns: dict[str, Any] = {"keys": keys, "labels": label, "split": split, "role": role, "super_class": super_class}
+    if isinstance(split, str):  # one split for all rows
+        del columns["split"]
+    for name, values in {**columns, **metadata}.items():
         if values is not None and len(values) != count:
             raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
-    texts = [str(row) for row in range(count)] if keys is None else tables.names(keys, "keys")
+    if keys is None:
+        texts = [str(row) for row in range(count)]
+    else:
+        texts = tables.names(keys, "keys")
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
         if not key:
@@ -239,20 +262,26 @@ def records(
         if first.setdefault(key, row) != row:
             raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
     labels, names = labelled(label, count)
-    supers, super_names = labelled(super_class, count) if super_class is not None else (None, [])
+    super_labels: np.ndarray | None = None
+    super_names: list[str] = []
+    if super_class is not None:
+        super_labels, super_names = labelled(super_class, count)
+    attributes = {}
+    for name, values in metadata.items():
+        attributes[name] = np.array(tables.names(values, name, exact=False), str)
     return ImageRecords(
         keys=texts,
         labels=labels,
         class_names=names,
-        super_labels=supers,
+        super_labels=super_labels,
         super_names=super_names,
-        attributes={name: np.array(tables.names(values, name, exact=False), str) for name, values in metadata.items()},
+        attributes=attributes,
         splits=_splits(count, split, role),
     )
 
 
 def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[str]]:
-    """The folder of `count` picture files, and their paths below it.
+    """Check `count` picture files; return a folder that holds them all, and their paths below it.
 
     Args:
         base: what relative paths are relative to.
@@ -263,12 +292,12 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
     if len(images) != count:
         raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
     root = whole(base)
-    paths = [os.path.expanduser(one) for one in tables.names(images, "paths of pictures")]
-    keys = [key_of(one, root) for one in paths]
+    paths = tables.names(images, "paths of pictures")
+    keys = [key_of(os.path.expanduser(path), root) for path in paths]
     if any(os.path.isabs(key) or key.startswith("..") for key in keys):  # some lie elsewhere: take a folder of all
         places = [os.path.normpath(os.path.join(root, key)) for key in keys]
-        root = Path(os.path.commonpath([os.path.dirname(one) for one in places]))
-        keys = [Path(one).relative_to(root).as_posix() for one in places]
+        root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
+        keys = [Path(place).relative_to(root).as_posix() for place in places]
 
     def problem(key: str) -> str:
         try:
@@ -278,18 +307,18 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
         return ""
 
     with ThreadPoolExecutor(8) as pool:
-        bad = [one for one in pool.map(problem, keys, chunksize=256) if one]
-    if bad:
+        problems = list(filter(None, pool.map(problem, keys, chunksize=256)))
+    if problems:
         raise ValueError(
-            f"{len(bad):,} of {len(keys):,} pictures cannot be read, the first: {bad[0].rstrip('.')}. Correct the "
-            "paths, or import without pictures; the pages then show what is known in words."
+            f"{len(problems):,} of {len(keys):,} pictures cannot be read, the first: {problems[0].rstrip('.')}. "
+            "Correct the paths, or import without pictures; the pages then show what is known in words."
         )
     _check_once(root, keys)
     return root, keys
 
 
 def _check_once(root: Path, keys: Sequence[str]) -> None:
-    """Make sure that no picture stands in two rows, whatever its path is spelt like; links are followed.
+    """Refuse a picture that stands in two rows, even under another path; links are followed.
 
     Raises:
         ValueError: one does; names the rows.
@@ -304,20 +333,32 @@ def _check_once(root: Path, keys: Sequence[str]) -> None:
 
 
 def plain(values: Any) -> list[Any]:
-    """A list of Python's own values, of an array or of any other sequence."""
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+    """Return an array or another sequence as a list of Python's own values."""
+    if hasattr(values, "tolist"):
+        return values.tolist()
+    return list(values)
 
 
 def _splits(count: int, split: Sequence[Any] | str, role: Sequence[Any] | None) -> dict[str, Split]:
-    given = [split] * count if isinstance(split, str) else [one.lower() for one in tables.names(split, "splits")]
-    where = np.array(given)
-    roles = np.array(["query"] * count if role is None else [one.lower() for one in tables.names(role, "roles")])
-    for row in np.flatnonzero(~np.isin(where, list(SPLITS)))[:1]:
-        raise ValueError(f"Row {row:,}: the split is {str(where[row])!r}, not one of {', '.join(SPLITS)}.")
-    where = np.array([SPLITS[one] for one in where])
+    """Return the splits of n rows, from one word for all or a word per row."""
+    if isinstance(split, str):
+        words = [split] * count
+    else:
+        words = [word.lower() for word in tables.names(split, "splits")]
+    for row, word in enumerate(words):
+        if word not in SPLITS:
+            raise ValueError(f"Row {row:,}: the split is {word!r}, not one of {', '.join(SPLITS)}.")
+    names = np.array([SPLITS[word] for word in words])
+    roles = np.array(["query"] * count)
+    if role is not None:
+        roles = np.array([word.lower() for word in tables.names(role, "roles")])
     splits = {}
     for name in ("train", "validation", "test"):
-        if len(mine := np.flatnonzero(where == name)):
-            together = (roles[mine] == "query").all()  # searched among each other
-            splits[name] = Split(mine) if together else Split.with_roles(name, mine, roles[mine])
+        items = np.flatnonzero(names == name)
+        if not len(items):
+            continue
+        if (roles[items] == "query").all():  # searched among each other
+            splits[name] = Split(items)
+        else:
+            splits[name] = Split.with_roles(name, items, roles[items])
     return splits

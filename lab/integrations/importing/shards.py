@@ -1,4 +1,4 @@
-"""A folder of pictures, embedded into shards: for galleries that do not fit into memory."""
+"""Embed a folder of pictures into shards: for galleries that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lab.core.results import EmbeddingSet
 from lab.data import below
 from lab.data.images.folders import problems_sentence
 from lab.evaluation.embedding import NothingEmbedded
-from lab.integrations.importing.folder import Embedding, embedder_of, notes_on
+from lab.integrations.importing.folder import Embedding, EncoderOptions, embedder_of, notes_on
 from lab.search.galleries.shards import SHARD, Gallery, Writer, open_gallery
 
 if TYPE_CHECKING:
@@ -24,18 +24,27 @@ if TYPE_CHECKING:
 
 
 def embed_shards(
-    folder: Path | str, encoder: str, shards: Path | str, *, rows: int = SHARD, weights: str | None = None,
-    seen: Seen | None = None, device: str = "auto", batch_size: int | None = None, workers: int | None = 0,
-    runs: Path | str | None = None, allow: Iterable[str] | str = (),
-) -> Generator[Record, None, Gallery]:  # fmt: skip
+    folder: Path | str,
+    encoder: str,
+    shards: Path | str,
+    *,
+    rows: int = SHARD,
+    weights: str | None = None,
+    seen: Seen | None = None,
+    device: str = "auto",
+    batch_size: int | None = None,
+    workers: int | None = 0,
+    runs: Path | str | None = None,
+    allow: Iterable[str] | str = (),
+) -> Generator[Record, None, Gallery]:
     """Embed every picture below a folder, `rows` of them a shard; yields progress, returns the gallery.
 
-    Memory is that of one shard and of the list of files. One that was killed goes on behind the last whole shard when
-    it is begun again, to the same bits. Classes and unreadable pictures are as in `embed_folder`.
+    Memory is that of one shard and of the list of files. After a kill, the same call continues behind the last whole
+    shard, with the same bits. Classes and unreadable pictures are as in `embed_folder`.
 
     Args:
         encoder, weights, seen, device, batch_size, workers, runs, allow: as in `embed_folder`.
-        shards: folder to write into, made unless it is there.
+        shards: folder to write into, created if there is none.
         rows: pictures of a shard.
 
     Raises:
@@ -58,13 +67,18 @@ def embed_shards(
     if rows < 1:
         raise ValueError(f"A shard needs at least one picture, got {rows}.")
     images = below(folder)
-    # Below 0 is no class: another number for each such picture, so that nothing is a true match of it.
+    # Each picture without a class has another number below 0, so that nothing is a true match of it.
     labels = np.where(images.labels < 0, -1 - np.arange(len(images)), images.labels)
-    embedder = embedder_of(images, encoder, weights, seen, device, batch_size, workers, runs, allow)
+    options = EncoderOptions(weights, seen, device, batch_size, workers, runs, allow)
+    embedder = embedder_of(images, encoder, options)
+    # The plan tells whether shards that are there were written by the same call.
     plan = {
-        "encoder": embedder.maker.words, "weights": embedder.maker.weights, "settings": embedder.settings,
-        "pictures": _listed(images.keys), "rows of a shard": rows,
-    }  # fmt: skip
+        "encoder": embedder.maker.words,
+        "weights": embedder.maker.weights,
+        "settings": embedder.settings,
+        "pictures": _state(images.keys),
+        "rows of a shard": rows,
+    }
     writer = Writer(shards, plan, images.class_names)
     if writer.complete:
         return open_gallery(shards)
@@ -73,20 +87,22 @@ def embed_shards(
         yield Note(f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them.")
     while writer.seen < len(images):
         yield from _next_shard(writer, images.keys, labels, embedder.embed, rows)
-    if lost := len(images) - sum(writer.about["shards"]):
-        yield Note(f"{counted(lost, 'picture')} cannot be decoded and {'is' if lost == 1 else 'are'} left out.")
-    if embedder.loader.problems:  # those of an embedding that was interrupted were told by that one
+    lost = len(images) - sum(writer.about["shards"])
+    if lost:
+        verb = "is" if lost == 1 else "are"
+        yield Note(f"{counted(lost, 'picture')} cannot be decoded and {verb} left out.")
+    if embedder.loader.problems:  # an interrupted call has reported its own
         yield Note(problems_sentence(embedder.loader.problems))
     return writer.finish()
 
 
-def _listed(files: Sequence[str]) -> str:
-    """Sixteen letters that change when a picture is added, removed, renamed or replaced: names, sizes and times."""
-    made = hashlib.sha256()
+def _state(files: Sequence[str]) -> str:
+    """Return sixteen letters that change when a picture is added, removed, renamed or replaced: names, sizes, times."""
+    digest = hashlib.sha256()
     for file in files:
-        known = Path(file).stat()
-        made.update(f"{file}\0{known.st_size} {known.st_mtime_ns}\0".encode())
-    return made.hexdigest()[:16]
+        facts = Path(file).stat()
+        digest.update(f"{file}\0{facts.st_size} {facts.st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:16]
 
 
 def _next_shard(
@@ -96,7 +112,7 @@ def _next_shard(
     try:
         embeddings = yield from embedded(items)
     except NothingEmbedded:
-        writer.skip(len(items))  # not one of them could be read
+        writer.skip(len(items))  # none of them could be read
         return
     part = EmbeddingSet(embeddings.vectors, labels[embeddings.items], embeddings.items)
     writer.add(part, [keys[item] for item in embeddings.items], len(items))

@@ -1,4 +1,4 @@
-"""A training with Hugging Face's accelerate as a run: `Accelerator(log_with=Tracker(run))`. Needs accelerate."""
+"""Record a training with Hugging Face's accelerate: `Accelerator(log_with=Tracker(run))`. Needs accelerate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.integrations.recording.recorder import Recorder, named_in
 
 
 class Tracker(GeneralTracker):
-    """Tells a recorder what `accelerator.log(values, step)` is given; `loss` and `lr` become curves of steps.
+    """Passes the values of `accelerator.log(values, step)` to a recorder; `loss` and `lr` become curves of steps.
 
     Args:
         run: from `lab.runs.record`, within its `with`.
@@ -28,7 +28,7 @@ class Tracker(GeneralTracker):
         return self.run
 
     def store_init_configuration(self, values: dict[str, Any]) -> None:
-        """Take method (or loss) and seed of what `init_trackers` was given, unless `record` was told; it keeps all."""
+        """Take method (or loss) and seed from the arguments of `init_trackers`, unless `record` was given them."""
         self.run.describe(*named_in(values))
 
     def log(self, values: dict[str, Any], step: int | None = None, **_: Any) -> None:

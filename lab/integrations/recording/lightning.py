@@ -1,4 +1,4 @@
-"""A Lightning training as a run: `Trainer(callbacks=[Recording(run)])`. Needs the package lightning."""
+"""Record a Lightning training: `Trainer(callbacks=[LightningRecording(run)])`. Needs the package lightning."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import lightning.pytorch as lightning
 from lab.integrations.recording.recorder import Recorder, named_in
 
 
-class Recording(lightning.Callback):
-    """Tells a recorder the loss of every step and what is logged at each validation; and the seed of `seed_everything`,
-    and `method` (or `loss`) and `seed` among the module's hyper-parameters, unless `record` was told.
+class LightningRecording(lightning.Callback):
+    """Passes the loss of every step and the values logged at each validation to a recorder; also the seed of
+    `seed_everything`, and `method` (or `loss`) and `seed` of the module's hyper-parameters, unless `record` was given
+    them.
 
     Args:
         run: from `lab.runs.record`, within its `with`.
@@ -21,12 +22,13 @@ class Recording(lightning.Callback):
     """
 
     def __init__(self, run: Recorder, embed: Callable[[Any], tuple[Any, Any]] | None = None):
-        self.run, self.embed = run, embed
+        self.run = run
+        self.embed = embed
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         seed = os.environ.get("PL_GLOBAL_SEED", "")  # of `seed_everything`
-        method, known = named_in(pl_module.hparams)
-        self.run.describe(method, int(seed) if seed.isdecimal() else known)
+        method, module_seed = named_in(pl_module.hparams)
+        self.run.describe(method, int(seed) if seed.isdecimal() else module_seed)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs

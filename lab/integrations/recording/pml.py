@@ -1,4 +1,4 @@
-"""A training by pytorch-metric-learning's trainers as a run: their two hooks, end of iteration and end of epoch."""
+"""Record a training by pytorch-metric-learning's trainers: their two hooks, end of iteration and end of epoch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lab.integrations.recording.recorder import Recorder
 
 
 def _step(trainer: Any) -> int:
-    """Steps that are done: the library counts from 0, as no other does."""
+    """Return the number of finished steps: the library counts from 0."""
     return trainer.get_global_iteration() + 1
 
 
 def end_of_iteration(run: Recorder) -> Callable[[Any], None]:
-    """For `end_of_iteration_hook`: tells the total loss of every step, and each of its parts by name."""
+    """Return an `end_of_iteration_hook` that records the total loss of every step, and each of its parts by name."""
 
     def hook(trainer: Any) -> None:
         parts = dict(trainer.losses)
@@ -24,7 +24,7 @@ def end_of_iteration(run: Recorder) -> Callable[[Any], None]:
 
 
 def end_of_epoch(run: Recorder, embed: Callable[[Any], tuple[Any, Any]]) -> Callable[[Any], None]:
-    """For `end_of_epoch_hook`: keeps embeddings.
+    """Return an `end_of_epoch_hook` that stores embeddings.
 
     Args:
         embed: called with the trainer's models; returns vectors [n d] and labels [n].

@@ -1,4 +1,5 @@
-"""A training with Hugging Face's Trainer as a run: `Trainer(..., callbacks=[Recording(run)])`. Needs transformers."""
+"""Record a training with Hugging Face's Trainer: `Trainer(..., callbacks=[TransformersRecording(run)])`. Needs
+transformers."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from transformers import TrainerCallback
 from lab.integrations.recording.recorder import Recorder
 
 STEP = {"learning_rate": "lr", "grad_norm": "gradient_norm"}
-"""The Trainer's names of what belongs to a step, and ours."""
+"""The Trainer's names of numbers of a step, to ours."""
 
 
-class Recording(TrainerCallback):
-    """Tells a recorder the seed, what the Trainer logs, as often as its `logging_steps` say, and at each evaluation.
+class TransformersRecording(TrainerCallback):
+    """Passes the seed, the values that the Trainer logs (see its `logging_steps`) and each evaluation to a recorder.
 
     Args:
         run: from `lab.runs.record`, within its `with`.
@@ -22,7 +23,8 @@ class Recording(TrainerCallback):
     """
 
     def __init__(self, run: Recorder, embed: Callable[[Any], tuple[Any, Any]] | None = None):
-        self.run, self.embed = run, embed
+        self.run = run
+        self.embed = embed
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.run.describe(seed=args.seed)

@@ -1,1 +1,1 @@
-"""Where runs are started: detached processes and the queue."""
+"""Start runs on this machine: detached processes and the queue."""

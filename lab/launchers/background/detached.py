@@ -1,7 +1,7 @@
-"""Work on a run that goes on elsewhere: in a process of its own on this machine, or in the hands of a cluster.
+"""Run a training in a detached process of this machine, or record that a cluster has it.
 
-A detached process is started in a session of its own and found again by lock, process number and start. Its output goes
-to the run's log.txt, never to a pipe that somebody would have to read. It outlives whoever started it.
+A detached process has a session of its own and is identified by lock, process number and start time. Its output goes to
+the run's log.txt, never to a pipe that somebody would have to read. It outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lab.runs.writer import Writer
 GRACE = 30.0
 """Seconds that a run has to save itself when it is asked to stop."""
 NICENESS = 10
-"""Of what works in the background: where there are too few cores, pages that people wait for come first."""
+"""Niceness of background work: with too few cores, pages that people wait for come first."""
 
 
 def start(words: list[str], log: Path, environment: dict[str, str] | None = None) -> Worker:
@@ -47,7 +47,7 @@ def start(words: list[str], log: Path, environment: dict[str, str] | None = None
         )
     with suppress(OSError, psutil.Error):  # it may have ended; and not every system has priorities
         psutil.Process(process.pid).nice(NICENESS)
-        # Linux may share the cores out among sessions first, and niceness then counts only within one.
+        # Linux may divide the cores among sessions first, and niceness then counts only within a session.
         Path(f"/proc/{process.pid}/autogroup").write_text(str(NICENESS))
     return Worker.of(process.pid)
 
@@ -62,36 +62,37 @@ def launch(run: Run, environment: dict[str, str] | None = None) -> Worker:
         ValueError: a process is at work on it already.
         OSError: the process or its log cannot be made.
     """
-    with suppress(lock.Held), Writer(run):  # of two that launch it at once, one does
+    with suppress(lock.Held), Writer(run):  # of two simultaneous calls only one launches it
         if not launched_lives(run):
-            (run.path / SENT).unlink(missing_ok=True)  # from here on it is this machine's
+            (run.path / SENT).unlink(missing_ok=True)  # from here on it belongs to this machine
             words = ["-m", "lab", "train", "--resume", str(run.path.resolve())]
             worker = start(words, run.path / "log.txt", environment)
             write_json(run.path / "launch.json", run.signed(worker))
             return worker
-    there = run.snapshot().process
-    raise ValueError(f"Run {run.name} is already running{f', as process {there.pid}' if there else ''}.")
+    process = run.snapshot().process
+    which = f", as process {process.pid}" if process else ""
+    raise ValueError(f"Run {run.name} is already running{which}.")
 
 
 def stop(run: Run, grace: float = GRACE) -> str:
     """Ask the run to stop, wait up to `grace` seconds, then kill it. Returns `stopped`, `killed` or `not running`.
 
-    A run at work on another machine, or in the hands of a cluster, which would begin a killed one anew, is asked by a
-    file in its folder and is not waited for: `asked`. Of one that waits, and whose sender has ended or is of another
-    machine, the folder says at once that it was taken back.
+    A run on another machine, or on a cluster, which would restart a killed run, is asked by a file in its folder and is
+    not waited for: `asked`. If it waits there, and its sender has ended or is on another machine, the folder says at
+    once that it was taken back.
 
     Raises:
         ValueError: its process belongs to another account.
     """
     check_allowed()
-    found = run.snapshot()
-    if found.under_way:
-        back = found.written_state == QUEUED and not found.seen_through and taken_back(run)
-        stop_request.write(run)  # for a job that may begin yet
+    snapshot = run.snapshot()
+    if snapshot.under_way:
+        back = snapshot.written_state == QUEUED and not snapshot.seen_through and taken_back(run)
+        stop_request.write(run)  # for a job that may still begin
         return "stopped" if back else "asked"
-    worker = found.process
+    worker = snapshot.process
     if worker is None:
-        if found.state != RUNNING or found.worker is None or found.worker.here:
+        if snapshot.state != RUNNING or snapshot.worker is None or snapshot.worker.here:
             return "not running"
         stop_request.write(run)
         return "asked"
@@ -105,13 +106,14 @@ def stop(run: Run, grace: float = GRACE) -> str:
     deadline = time.monotonic() + grace
     while worker.alive:
         if time.monotonic() > deadline:
-            return "killed" if kill(run) else "stopped"
+            was_killed = kill(run)
+            return "killed" if was_killed else "stopped"
         time.sleep(0.05)
     return "stopped"
 
 
 def check_own(run: Run) -> None:
-    """Refuse to end a process because a file of somebody else names it.
+    """Refuse to end a process that another account's file names.
 
     Raises:
         ValueError: a process works on the run here, and this account did not write that.
@@ -125,7 +127,7 @@ def check_own(run: Run) -> None:
 
 
 def kill(run: Run) -> bool:
-    """End the run's process and all of its group, at once; False when there is none on this host.
+    """End the run's process and its whole group, at once; False if there is none on this host.
 
     The run resumes from its last checkpoint.
 
@@ -147,10 +149,10 @@ def kill(run: Run) -> bool:
                 member.kill()
         psutil.wait_procs(members, timeout=10)
     with suppress(ChildProcessError):
-        os.waitpid(worker.pid, os.WNOHANG)  # a child of ours: its number is free again
+        os.waitpid(worker.pid, os.WNOHANG)  # a child of this process: its number is free again
     if run.written_state in (RUNNING, QUEUED):
         sentence = "Killed; it resumes from its last checkpoint."
-        with suppress(lock.Held), Writer(run) as writer:  # if somebody was quick enough to go on with it, it is theirs
+        with suppress(lock.Held), Writer(run) as writer:  # another process may have resumed it already
             writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
     return True
 
@@ -159,17 +161,18 @@ def reconcile(root: Path | str) -> tuple[Run, ...]:
     """Write `interrupted` into every run below `root` whose process has gone without a word; returns these runs."""
     orphans = []
     for run in list_runs(root):
-        found = run.snapshot()
-        left = found.state == INTERRUPTED and found.written_state in (RUNNING, QUEUED)
-        if left and not found.under_way:  # else the cluster begins it again
+        snapshot = run.snapshot()
+        is_orphan = snapshot.state == INTERRUPTED and snapshot.written_state in (RUNNING, QUEUED)
+        if is_orphan and not snapshot.under_way:  # else the cluster restarts it
+            sentence = snapshot.status["sentence"]
             with suppress(lock.Held), Writer(run) as writer:
-                writer.status(INTERRUPTED, phase="interrupted", sentence=found.status["sentence"], eta_seconds=None)
+                writer.status(INTERRUPTED, phase="interrupted", sentence=sentence, eta_seconds=None)
                 orphans.append(run)
     return tuple(orphans)
 
 
 def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
-    """Write down who sends a run where, and that it waits.
+    """Record which process sends a run where, and that the run waits.
 
     Args:
         outlives: whether the run goes on when that process ends.
@@ -177,7 +180,7 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    again = run.snapshot().sender == worker  # the page said so first, and somebody may have asked to stop since
+    again = run.snapshot().sender == worker  # the page wrote it first, and a stop may have been requested since
     sign(run, to, worker, outlives)
     with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
         if not again:
@@ -187,15 +190,15 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
 
 
 def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
-    """Write down who sees the run through, and where; the run stays as it is. job: what the cluster calls it."""
+    """Record which process waits for the run, and where; the run stays as it is. job: its name on the cluster."""
     write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
     ownership.sign(run.path, SENT)
 
 
 def taken_back(run: Run) -> bool:
-    """Say of a run that was asked to stop while it waited for its turn, or for a node after its own had died.
+    """Record that a run was asked to stop while it waited for its turn, or for a node after its own had died.
 
-    Returns whether it was said: not while another process has the folder.
+    Returns whether it was recorded: not while another process holds the folder's lock.
     """
     written = False
     sentence = "it goes on from its last checkpoint" if run.checkpoint("last") else "nothing of it was trained"

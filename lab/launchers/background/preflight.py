@@ -1,7 +1,7 @@
 """Before a run is queued: does the data fit, will it fit in memory, how long will it take?
 
 `python -m lab.launchers.background.preflight CONFIG.yaml` prints one JSON object a line, so that a page can start it
-and look on.
+and read the results.
 """
 
 from __future__ import annotations
@@ -35,18 +35,20 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
     from lab.data.images.loading import LoadedBatch
 
-GOOD, CAREFUL, BAD = "good", "careful", "bad"
+GOOD = "good"
+CAREFUL = "careful"
+BAD = "bad"
 STEPS = 3
-"""Training steps that are timed, after one that warms up."""
+"""Training steps that are timed, after a warm-up step."""
 LISTED = 200
-"""Problems that are listed, at most."""
+"""Most problems that are listed."""
 ROOM = 0.9
 """Share of the free memory that a run may fill."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What one look found. verdict: good, careful or bad; a bad one says what to do."""
+    """The result of one check. verdict: good, careful or bad; a bad one says what to do."""
 
     name: str
     verdict: str
@@ -55,7 +57,7 @@ class Check:
 
 
 def preflight(config: RunConfig) -> Iterator[Check]:
-    """Look at everything that commonly spoils a run; ends early when nothing further can be looked at.
+    """Check everything that commonly spoils a run; ends early if further checks are impossible.
 
     Takes a few training steps, so seconds on small images and up to minutes on large ones. Writes nothing.
     """
@@ -72,7 +74,7 @@ def preflight(config: RunConfig) -> Iterator[Check]:
         yield _loading(config, batch, parts.loader.workers)
         yield _memory(config, parts, batch)
         yield _pace(config, dataset, parts)
-    except Exception as error:  # whatever a real step would meet is what this is here to tell
+    except Exception as error:  # any error of a real step is a result of this check
         yield Check("a training step", BAD, explain(error))
 
 
@@ -95,17 +97,17 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
 
 
 def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
-    """The first batch of a training, loaded by this process alone."""
+    """Return the first batch of a training, loaded by this process alone."""
     alone = parts.loader.limited(1)
     load: Any = alone.streamed if config.training.knobs.stream else alone.batches
     return next(iter(load([parts.items[parts.sampler.batch(0)]])))
 
 
 def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:
-    """Bytes that a training step will need.
+    """Forecast the bytes of a training step.
 
-    Graphs that a chunked step keeps beyond its chunk only fill memory that is free, so they count where `graph_memory`
-    asks for them.
+    Graphs that a chunked step keeps beyond its chunk fill only free memory, so they count only if `graph_memory` asks
+    for them.
     """
     knobs = config.training.knobs
     parts.encoder.train()
@@ -121,8 +123,8 @@ def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, l
 
 
 def read_ahead(config: RunConfig, batch: LoadedBatch, workers: int) -> int:
-    """Bytes of what is read ahead: two parts a worker of one byte a colour, and the part in hand, which is also made
-    float32."""
+    """Return the bytes that are read ahead: two parts per worker of one byte per colour, and the present part, which is
+    also converted to float32."""
     knobs = config.training.knobs
     held = knobs.chunk if knobs.stream else len(batch)
     return (2 * workers + 1 + 4) * held * batch.images[:1].numel()
@@ -140,9 +142,13 @@ def _loading(config: RunConfig, batch: LoadedBatch, workers: int) -> Check:
 
 
 def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
-    needed, on_gpu = forecast(config, parts, batch.images, batch.labels), parts.device.type == "cuda"
-    needs, total = needed.parts, needed.total
-    free = torch.cuda.mem_get_info(parts.device)[0] if on_gpu else psutil.virtual_memory().available
+    needed = forecast(config, parts, batch.images, batch.labels)
+    needs = needed.parts
+    total = needed.total
+    if parts.device.type == "cuda":
+        free = torch.cuda.mem_get_info(parts.device)[0]
+    else:
+        free = psutil.virtual_memory().available
     start = f"A step takes about {size(total)}; {size(free)} are free on {parts.device}"
     values = {"needs": needs, "total": total, "free": free}
     if total <= ROOM * free:
@@ -157,8 +163,8 @@ def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
 def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:
     """Time a few real steps, without the validation."""
     knobs = config.training.knobs
-    far = {"steps": max(STEPS + 1, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
-    trainer = Trainer(parts, knobs.model_copy(update=far))
+    undisturbed = {"steps": max(STEPS + 1, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
+    trainer = Trainer(parts, knobs.model_copy(update=undisturbed))
     times = [time.perf_counter()]
     for record in trainer.run():
         if isinstance(record, Stepped):

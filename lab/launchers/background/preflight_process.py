@@ -1,4 +1,4 @@
-"""A pre-flight as a process of its own, for those who look on."""
+"""Run a pre-flight in a process of its own, whose results can be read while it works."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from lab.runs.config import RunConfig
 
 @dataclass(eq=False)  # two checks are never the same, and pages follow one of them
 class Preflight:
-    """One pre-flight under way or done. config: the configuration it looks at, as YAML. files: with it, and with what
-    the process prints; they go with this object."""
+    """A pre-flight that is running or done.
+
+    config: the configuration that it checks, as YAML. files: the configuration, and the output and errors of the
+    process; they are deleted with this object.
+    """
 
     config: str
     files: tuple[IO[str], IO[str], IO[str]]
@@ -31,18 +34,18 @@ class Preflight:
 
     @property
     def checks(self) -> list[dict[str, Any]]:
-        """What has been found so far; a process that died says so, unless it was stopped."""
-        printed, complained = (Path(file.name).read_text("utf-8", errors="replace") for file in self.files[1:])
-        checks = [json.loads(line) for line in printed.splitlines(keepends=True) if line.endswith("\n")]
+        """The results so far; a process that died adds a bad one, unless it was stopped."""
+        _, output, errors = (Path(file.name).read_text("utf-8", errors="replace") for file in self.files)
+        checks = [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith("\n")]
         if self.done and self.process.returncode not in (0, -signal.SIGTERM):
-            last = (complained.strip().splitlines() or [f"exit {self.process.returncode}"])[-1]
+            last = (errors.strip().splitlines() or [f"exit {self.process.returncode}"])[-1]
             sentence = f"The pre-flight ended early ({last})."
             checks.append({"name": "pre-flight", "verdict": "bad", "sentence": sentence})
         return checks
 
     @property
     def bad(self) -> bool:
-        """Whether anything was found that will stop the run."""
+        """Whether a result will stop the run."""
         return any(check["verdict"] == "bad" for check in self.checks)
 
     def stop(self) -> None:
@@ -51,10 +54,11 @@ class Preflight:
 
 
 def start(config: RunConfig) -> Preflight:
-    """Begin a pre-flight of a configuration; it ends with the object that comes back."""
+    """Begin a pre-flight of a configuration; its process ends with the returned object."""
     check_allowed()
+    text = config.as_yaml()
     given, out, errors = (tempfile.NamedTemporaryFile("w+", encoding="utf-8") for _ in range(3))  # noqa: SIM115
-    given.write(text := config.as_yaml())
+    given.write(text)
     given.flush()
     process = subprocess.Popen(
         children.python("-m", "lab.launchers.background.preflight", given.name),

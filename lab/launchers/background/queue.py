@@ -1,10 +1,10 @@
-"""A queue of runs that outlives tabs, servers and workers: one file, one run a device at a time, on after an error.
+"""A queue of runs that outlives tabs, servers and workers: one file, one run per device; it continues after an error.
 
 Two small networks, which take a thread each, share a processor of two cores or more.
 
-The file `.queue.json` in the folder of runs holds the names that wait, in order, and the process that works them off.
-Whoever calls `advance` starts what can start; `work` does so until nothing is left, in a detached process that
-`ensure_worker` starts when none lives.
+The file `.queue.json` in the folder of runs holds the names of the waiting runs, in order, and the process that starts
+them. `advance` starts every run that can start; `work` does so until nothing waits, in a detached process that
+`ensure_worker` starts if none is alive.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from lab.runs.writer import Writer
 ABREAST = 2
 """Small networks that a processor trains at a time."""
 PAUSE = 1.0
-"""Seconds between two looks of the queue's worker."""
+"""Seconds between two polls of the queue's worker."""
 GO = "run `lab runs queue go`"
-"""What starts a queue that stands still."""
+"""The command that restarts a queue."""
 
 
 class Queue:
@@ -50,8 +50,9 @@ class Queue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the waiting runs, next first; those whose folder has gone are passed over."""
-        return tuple(name for name in self._read()["waiting"] if (self.root / name / "config.yaml").is_file())
+        """Names of the waiting runs, next first; runs whose folder is gone are left out."""
+        waiting = self._read()["waiting"]
+        return tuple(name for name in waiting if (self.root / name / "config.yaml").is_file())
 
     @property
     def paused(self) -> bool:
@@ -66,8 +67,8 @@ class Queue:
 
     @property
     def abandoned(self) -> bool:
-        """Whether runs wait that nobody will start: the queue's process died, for instance with the machine. That of
-        another machine, which cannot be seen from here, counts as living."""
+        """Whether runs wait that no process will start: the queue's process died, for instance with the machine. A
+        process of another machine, which cannot be seen from here, counts as alive."""
         return bool(self.names) and not self.paused and self.worker is None and self._elsewhere is None
 
     @property
@@ -77,17 +78,18 @@ class Queue:
 
     @property
     def sentence(self) -> str:
-        """Return why no process of this machine starts the runs that wait, and what to do; "" where one does, or where
+        """A sentence why no process of this machine starts the waiting runs, and what to do; "" if one does, or if
         nothing waits."""
-        waiting, elsewhere = counted(len(self.names), "run waits", "runs wait"), self._elsewhere
+        waiting = counted(len(self.names), "run waits", "runs wait")
+        elsewhere = self._elsewhere
         if self.paused:
             return f"The queue is paused ({waiting}): press Continue the queue in the dashboard, or {GO}."
         if self.abandoned:
-            return (
+            sentence = (
                 f"The process that runs the queue has stopped, perhaps because the machine restarted ({waiting}): "
                 f"press Restart the queue in the dashboard, or {GO}."
-                + (" `lab app` does so when it starts." if self.is_own else "")
             )
+            return f"{sentence} `lab app` does so when it starts." if self.is_own else sentence
         if self.names and elsewhere is not None:
             return (
                 f"Process {elsewhere.pid} of {elsewhere.host} runs the queue and cannot be seen from here ({waiting}). "
@@ -96,7 +98,7 @@ class Queue:
         return ""
 
     def add(self, run: Run, device: str | None = None, position: int | None = None) -> None:
-        """Let a run wait, last or at a position from 0; `device` changes its configuration first.
+        """Add a run, last or at a position from 0; `device` changes its configuration first.
 
         Raises:
             ValueError: the run is of another folder, waits already, is at work or is finished, or needs a program.
@@ -105,11 +107,11 @@ class Queue:
             raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
         with suppress(OSError):
             check_elsewhere(run.config.program)
-        found = run.snapshot()
-        if found.place and found.under_way:
-            raise ValueError(f"Run {run.name} is in the hands of {found.place.words}; stop it there first.")
-        if working(run) or found.state == FINISHED:
-            raise ValueError(f"Run {run.name} is {found.state}; a queue takes runs with something left to do.")
+        snapshot = run.snapshot()
+        if snapshot.place and snapshot.under_way:
+            raise ValueError(f"Run {run.name} is in the hands of {snapshot.place.words}; stop it there first.")
+        if working(run) or snapshot.state == FINISHED:
+            raise ValueError(f"Run {run.name} is {snapshot.state}; a queue takes runs with something left to do.")
         with self._changing() as state:
             waiting = state["waiting"]
             if run.name in waiting:
@@ -117,13 +119,13 @@ class Queue:
             if device is not None:
                 run.reconfigure(run.config.changed("training.device", device))
             with Writer(run) as writer:
-                for name in ("launch.json", SENT, stop_request.FILE):  # of, and meant for, a process that has ended
+                for name in ("launch.json", SENT, stop_request.FILE):  # of a process that has ended
                     (run.path / name).unlink(missing_ok=True)
                 writer.status(QUEUED, phase="waiting", sentence="", eta_seconds=None)
             waiting.insert(len(waiting) if position is None else position, run.name)
 
     def remove(self, name: str) -> None:
-        """Take a run out of the queue; its folder stays.
+        """Remove a run from the queue; its folder stays.
 
         Raises:
             ValueError: it does not wait.
@@ -132,7 +134,7 @@ class Queue:
             _take_out(state["waiting"], name)
 
     def move(self, name: str, position: int) -> None:
-        """Let a run wait at another position, 0 being the next to start.
+        """Move a run to another position, 0 being the next to start.
 
         Raises:
             ValueError: it does not wait, or the position is negative.
@@ -145,36 +147,37 @@ class Queue:
 
     @contextmanager
     def renaming(self, name: str, other: str | None) -> Iterator[None]:
-        """Let a run that waits go on waiting under its other name while the block renames its folder; None ends the
-        waiting."""
+        """Keep a waiting run in the queue under its new name while the block renames its folder; None removes it."""
         with self._changing() as state:
             yield
             renamed = [other if waiting == name else waiting for waiting in state["waiting"]]
             state["waiting"] = [waiting for waiting in renamed if waiting is not None]
 
     def pause(self, paused: bool = True) -> None:
-        """Hold back, or let go on, what waits; runs at work are left alone."""
+        """Pause or continue the queue; running runs are not affected."""
         with self._changing() as state:
             state["paused"] = paused
 
     def advance(self) -> tuple[Run, ...]:
         """Start the next runs of every device that has room; returns the runs that were started.
 
-        A run that cannot be started (its folder is damaged, the system refuses) fails with that sentence, so that one
-        failure never holds up the others.
+        A run that cannot be started (its folder is damaged, the system refuses) fails with that sentence, and the
+        others start all the same.
         """
         started = []
         with self._changing() as state:
             if state["paused"]:
                 return ()
-            cores, busy = usable_cores(), Counter[str]()
+            cores = usable_cores()
+            busy: Counter[str] = Counter()
             for run in self.active():
                 busy[slot(run)] += _cores_taken(run, cores)
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
-                    if not working(run) and run.state != FINISHED:  # else a worker that was killed then had started it
-                        device, taken = slot(run), _cores_taken(run, cores)
+                    if not working(run) and run.state != FINISHED:  # else a worker had started it and was killed then
+                        device = slot(run)
+                        taken = _cores_taken(run, cores)
                         if busy[device] and busy[device] + taken > min(cores, ABREAST):
                             continue
                         launch(run)
@@ -211,17 +214,18 @@ class Queue:
             state["worker"] = Worker.this().as_dict()
         reconcile(self.root)
         while not self._retired():
-            with suppress(OSError):  # a full disk: what waits goes on waiting until there is room
+            with suppress(OSError):  # a full disk: the runs wait until there is room
                 yield from self.advance()
             if self.names:
                 time.sleep(PAUSE)
 
     def _retired(self) -> bool:
-        """Leave the post if nothing waits, in one stroke: whoever adds a run after that starts another worker."""
+        """Give up the post if nothing waits, under the lock: adding a run after that starts another worker."""
         with self._changing() as state:
-            if not (waiting := self.names):
+            is_empty = not self.names
+            if is_empty:
                 state["worker"] = None
-            return not waiting
+            return is_empty
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Any]]:
@@ -235,7 +239,7 @@ class Queue:
 
     @property
     def is_own(self) -> bool:
-        """Whether this account wrote what waits. A folder of runs from somebody else can hold a queue, too."""
+        """Whether this account wrote the queue. A folder of runs from another account can hold a queue, too."""
         return ownership.is_mark_of(self._read().get("mark"), self._words(self._read()))
 
     def _words(self, state: dict[str, Any]) -> str:
@@ -254,11 +258,13 @@ def _take_out(waiting: list[str], name: str) -> None:
 def _cores_taken(run: Run, cores: int) -> int:
     """Return how many of a processor's cores a run takes while it works: one for a small network, else all."""
     encoder = (run.config_dict.get("encoder") or {}).get("name")
-    return 1 if encoder in SMALL and slot(run) == "cpu" else max(cores, ABREAST)
+    if encoder in SMALL and slot(run) == "cpu":
+        return 1
+    return max(cores, ABREAST)
 
 
 def slot(run: Run) -> str:
-    """The device that a run occupies while it works: `cpu` or `cuda:N`."""
+    """Return the device that a run occupies while it works: `cpu` or `cuda:N`."""
     device = (run.config_dict.get("training") or {}).get("device", "auto")
     if device == "auto":
         import torch

@@ -1,4 +1,4 @@
-"""Runs that may wait in the queue under another name, or in the trash: the queue follows."""
+"""Rename or trash runs that may wait in the queue, and update the queue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.runs.folder import Run
 
 
 def rename(run: Run, name: str) -> Run:
-    """Give a run another name; if it waits in the queue, it goes on waiting under that.
+    """Rename a run; if it waits in the queue, it stays there under the new name.
 
     Raises:
         ValueError: the run is at work, the name is no plain file name, or it is taken.
@@ -20,7 +20,7 @@ def rename(run: Run, name: str) -> Run:
 
 
 def trash(run: Run) -> Path:
-    """Move a run to the trash beside it and out of the queue; returns where it lies now.
+    """Move a run to the trash beside it and out of the queue; returns its new folder.
 
     Raises:
         ValueError: the run is at work.

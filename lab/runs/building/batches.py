@@ -1,4 +1,4 @@
-"""What can be inspected: a batch that the run's sampler draws or that it kept, or a query with its list; and a loss."""
+"""Batches to inspect: one that the run's sampler draws, one that it stored, or a query with its list; and a loss."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
     from lab.losses import Loss
 
 LARGEST = 160
-"""Images of a batch that is inspected: every pair of them is looked at while a person waits."""
-NEAREST, LATE = 47, 16
-"""Of a query's list: its first neighbours, and its true matches further down."""
+"""Most images of an inspected batch: every pair of them is computed while a person waits."""
+NEAREST = 47
+LATE = 16
+"""Images of a query's list: its first neighbours, and its true matches further down."""
 
-DRAWN, QUERY, FAILURE, SAVED = "drawn", "query", "failure", "saved"
+DRAWN = "drawn"
+QUERY = "query"
+FAILURE = "failure"
+SAVED = "saved"
 
 
 def frame(path: Path) -> EmbeddingSet:
-    """The validation embeddings that one file of `Run.frames` holds.
+    """Read the validation embeddings in a file of `Run.frames`.
 
     Raises:
         ValueError: the file is damaged.
@@ -45,8 +49,8 @@ def frame(path: Path) -> EmbeddingSet:
 class InspectedBatch:
     """Embeddings with their labels and images.
 
-    note: what should be known about them, in sentences. broken: images that are left out, as their embeddings are not
-    finite. step: at which the loss saw them, in training; None for stored embeddings of a split.
+    note: sentences about them. broken: images that are left out, as their embeddings are not finite. step: the
+    training step at which the loss saw them; None for stored embeddings of a split.
     """
 
     embedded: EmbeddingSet
@@ -59,15 +63,17 @@ class InspectedBatch:
 
 
 def offered(run: Run) -> dict[str, str]:
-    """Code of every batch that a run offers, to what people call it."""
+    """Return the code of every batch that a run offers, to its label for people."""
     batches = {DRAWN: "Drawn by the run's sampler", QUERY: "The shown query and its list"}
     if run.failure is not None:
         batches[FAILURE] = "The batch that stopped it"
-    return batches | {f"{SAVED}-{step}": f"Saved at step {step:,}" for step in reversed(run.batches())}
+    for step in reversed(run.batches()):
+        batches[f"{SAVED}-{step}"] = f"Saved at step {step:,}"
+    return batches
 
 
 def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> InspectedBatch:
-    """The batch of a code.
+    """Return the batch of a code.
 
     Args:
         collection: the split that batches are drawn from and queries are ranked in.
@@ -81,7 +87,10 @@ def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int |
         return _drawn(run, collection, draw)
     if code == QUERY:
         return _list_of(collection, item)
-    path = run.failure if code == FAILURE else run.batches().get(int(code.partition("-")[2]))
+    if code == FAILURE:
+        path = run.failure
+    else:
+        path = run.batches().get(int(code.partition("-")[2]))
     if path is None:
         raise ValueError("This batch has been deleted: a run keeps only its newest batches (training.keep_batches).")
     return _kept(path)
@@ -89,24 +98,26 @@ def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int |
 
 def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     pool = collection.gallery
-    supers = collection.images.super_labels
-    supers = None if supers is None else supers[pool.items]
+    super_labels = collection.images.super_labels
+    if super_labels is not None:
+        super_labels = super_labels[pool.items]
     config = run.config
-    if config.outside:  # nobody chose its sampler, so small classes are no mistake
+    if config.outside:  # an external run has no sampler of its own, so small classes are no mistake
         config = config.changed("sampler.short_classes", "leave_out")
     full = config.sampler.values["batch_size"]
-    sizes = [size for size in (full >> power for power in range(20)) if 4 <= size <= LARGEST] or [full]
+    # Halve the batch until it can be inspected and the split has enough classes for it.
+    sizes = [full >> power for power in range(20) if 4 <= full >> power <= LARGEST] or [full]
     for size in sizes:
         try:
             sampler = config.changed("sampler.batch_size", size).sampler.create()
-            rows = sampler.bind(pool.labels, supers, seed=config.training.knobs.seed).batch(draw)
+            rows = sampler.bind(pool.labels, super_labels, seed=config.training.knobs.seed).batch(draw)
             break
         except ValueError:  # too few classes for it
             if size == sizes[-1]:
                 raise
-    cut = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. "
-    cut = "" if size == full or config.outside else cut
-    note = f"{cut}The sampler, {entry_in_words(config.sampler.name)}, took them from this split."
+    note = f"The sampler, {entry_in_words(config.sampler.name)}, took them from this split."
+    if size != full and not config.outside:
+        note = f"The run trained on batches of {full:,}; this one has {len(rows):,} images. {note}"
     return InspectedBatch(pool.take(rows), note)
 
 
@@ -121,21 +132,29 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
     if not evidence.query.labelled.all():
         raise ValueError("The class of this query is not known, so no loss can be asked of it; choose another query.")
     near = near[collection.gallery.labelled[near]]
-    near_and_late = collection.gallery.take(np.concatenate([near, late]))
-    pairs = zip(vars(evidence.query).values(), vars(near_and_late).values(), strict=True)
-    embedded = EmbeddingSet(*(np.concatenate(pair) for pair in pairs))
+    listed = collection.gallery.take(np.concatenate([near, late]))
+    query = evidence.query
+    embedded = EmbeddingSet(
+        np.concatenate([query.vectors, listed.vectors]),
+        np.concatenate([query.labels, listed.labels]),
+        np.concatenate([query.items, listed.items]),
+    )
     more = f" and {len(late)} true matches from further down" if len(late) else ""
     return InspectedBatch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
 
 
 def _kept(path: Path) -> InspectedBatch:
-    arrays, stored = tensors(path), header(path, Measured)
+    arrays = tensors(path)
+    stored = header(path, Measured)
     check_shapes(path, arrays, {"embeddings": "float n d", "labels": "int n", "items": "int n"})
     whole = EmbeddingSet(arrays["embeddings"], arrays["labels"], arrays["items"])
     finite = np.isfinite(whole.vectors).all(1)
     rows = np.flatnonzero(finite & whole.labelled)
-    notes = [] if stored.get("loss") is None else [f"The loss of this step was {stored['loss']:.4g}."]
-    notes += filter(None, [stored.get("sentence")])
+    notes = []
+    if stored.get("loss") is not None:
+        notes.append(f"The loss of this step was {stored['loss']:.4g}.")
+    if stored.get("sentence"):
+        notes.append(stored["sentence"])
     if len(rows) > LARGEST:  # class after class, in the order in which classes first appear
         _, first, codes = np.unique(whole.labels[rows], return_index=True, return_inverse=True)
         rows = np.sort(rows[np.argsort(first[codes], kind="stable")][:LARGEST])
@@ -145,7 +164,7 @@ def _kept(path: Path) -> InspectedBatch:
 
 
 WRAPPED = "loss."
-"""What a wrapper puts before the names of the weights of what it wraps."""
+"""Prefix that a wrapper adds to the names of the weights of the loss inside it."""
 
 
 @dataclass(frozen=True)
@@ -158,16 +177,16 @@ class ChosenLoss:
 
     @property
     def code(self) -> str:
-        """Equal for equal losses; a key for caches."""
+        """A text that is equal for equal losses; a key for caches."""
         return json.dumps([self.name, self.values, self.wrapped], sort_keys=True)
 
 
 def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
-    """The loss, the labels [n] that it is to be called with, and where its class weights come from.
+    """Return the loss, the labels [n] for its call, and a sentence on where its class weights come from.
 
-    A loss that owns weights takes those that the run has learnt, if it is the run's own and the batch is of classes
-    that it was trained on: of the checkpoint and step that the split's embeddings are of. Else random ones for the
-    classes of the batch, which is then said.
+    A loss with weights takes those that the run has learnt, if it is the run's own loss and the batch is of classes
+    that it was trained on: those of the checkpoint and step of the split's embeddings. Else it takes random weights for
+    the classes of the batch, and the sentence says so.
 
     Raises:
         ValueError: knobs out of range, or that do not fit together.
@@ -175,12 +194,15 @@ def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) ->
     config = run.config.changed("loss", {"name": chosen.name, **chosen.values})
     if not chosen.wrapped:
         config = config.changed("wrappers", [])
-    labels, width = batch.embedded.labels, batch.embedded.vectors.shape[1]
+    labels = batch.embedded.labels
+    width = batch.embedded.vectors.shape[1]
     classes, compact = np.unique(labels, return_inverse=True)
     if not config.loss.derived:
         return _created(config, len(classes), width), labels, ""
     dataset = run.dataset()
-    trained = np.unique(dataset.labels[dataset.splits["train"].items]) if "train" in dataset.splits else classes[:0]
+    trained = classes[:0]
+    if "train" in dataset.splits:
+        trained = np.unique(dataset.labels[dataset.splits["train"].items])
     if run.config.loss.outside:
         why = "this run was made elsewhere"
     elif chosen.name != run.config.loss.name:
@@ -207,10 +229,10 @@ def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
 
 
 def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:
-    """Give a loss the weights that the run has learnt.
+    """Load the weights that the run has learnt into a loss.
 
     Returns:
-        why that is impossible (empty when it was done), and which weights they are.
+        why that is impossible (empty if it was done), and a sentence on which weights they are.
     """
     from lab.runs.building.trained import read_checkpoint
 
@@ -222,7 +244,10 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
     if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
         return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
     prefix = "" if wrapped else WRAPPED * len(run.config.wrappers)
-    learnt = {key.removeprefix(prefix): value for key, value in state["loss"].items() if key.startswith(prefix)}
+    learnt = {}
+    for key, value in state["loss"].items():
+        if key.startswith(prefix):
+            learnt[key.removeprefix(prefix)] = value
     try:
         loss.load_state_dict(learnt)
     except RuntimeError:

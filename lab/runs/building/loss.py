@@ -1,4 +1,4 @@
-"""From a configuration to its loss alone, without what loading images takes to import."""
+"""Build the loss of a configuration alone, without the imports that loading images needs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lab.runs.config import RunConfig
 
 
 def wrapped_loss(config: RunConfig, num_classes: int, dim: int, custom: nn.Module | None = None) -> nn.Module:
-    """Fresh loss, or a person's own, with its wrappers, on the CPU."""
+    """Return a fresh loss, or the user's own, with its wrappers, on the CPU."""
     derived: dict[str, Any] = {"num_classes": num_classes, "dim": dim}
     loss = config.loss.create(**derived) if custom is None else custom
     for choice in config.wrappers:
-        open_knobs = {k: derived[k] for k in choice.derived}
+        open_knobs = {knob: derived[knob] for knob in choice.derived}
         loss = lab.wrappers.create(choice.name, loss=loss, **choice.values, **open_knobs)
     return loss

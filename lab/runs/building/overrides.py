@@ -1,4 +1,4 @@
-"""What a configuration changes in another, as few words: `loss=contrastive`, `loss.margin=0.3`, values as in YAML."""
+"""The changes between two configurations as few words: `loss=contrastive`, `loss.margin=0.3`, values as in YAML."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from lab.runs.config import SECTIONS, Choice, RunConfig, Section, parse_yaml, re
 
 @cache
 def base(name: str | None) -> RunConfig:
-    """A preset or recipe, else the defaults; the paths that everybody has to give are empty."""
-    sections = read_yaml(name) if name else {}
-    return RunConfig.of({n: _complete(SECTIONS[n], chosen) for n, chosen in sections.items()})
+    """Return a preset or recipe, else the defaults; paths without a default are empty."""
+    stored = read_yaml(name) if name else {}
+    return RunConfig.of({section: _complete(SECTIONS[section], chosen) for section, chosen in stored.items()})
 
 
 def sections(config: RunConfig) -> dict[str, Any]:
-    """A configuration as `words` takes it: every section with all its knobs."""
-    return {
-        name: [one.as_dict() for one in chosen] if isinstance(chosen, tuple) else {"name": chosen.name, **chosen.values}
-        for name, chosen in config
-    }
+    """Return a configuration as `words` takes it: every section with all its knobs."""
+    complete: dict[str, Any] = {}
+    for name, chosen in config:
+        if isinstance(chosen, tuple):
+            complete[name] = [choice.as_dict() for choice in chosen]
+        else:
+            complete[name] = {"name": chosen.name, **chosen.values}
+    return complete
 
 
 def words(sections: Mapping[str, Any], begun: RunConfig) -> list[str]:
-    """What is asked for beyond a configuration; what is illegal in it is left out.
+    """Return the words for the differences to a configuration; illegal values are left out.
 
     Args:
-        sections: every one as YAML would hold it, with all its knobs.
+        sections: every section as YAML would hold it, with all its knobs.
     """
     changes: dict[str, Any] = {}
     for name, section in SECTIONS.items():
@@ -39,51 +42,64 @@ def words(sections: Mapping[str, Any], begun: RunConfig) -> list[str]:
             changes[name] = sections[name]["name"]
             begun = begun.changed(name, _complete(section, changes[name]))
     for section in SECTIONS.values():
-        changes |= _many(section, sections, begun) if section.many else dict(_moved(section, sections, begun))
+        if section.many:
+            changes |= _list_change(section, sections, begun)
+        else:
+            changes |= dict(_knob_changes(section, sections, begun))
     return [_word(path, value) for path, value in changes.items()]
 
 
 def applied(all_words: Sequence[str], begun: RunConfig) -> RunConfig:
-    """A configuration with the changes that `words` tells; those that are illegal are ignored."""
+    """Return a configuration with the changes that `words` gave; illegal ones are ignored."""
     for word in all_words:
         path, _, text = word.partition("=")
         with suppress(ValueError, ImportError):
             value = parse_yaml(f"value: {text}", word).get("value")
-            begun = begun.changed(path, _complete(SECTIONS[path], value) if path in SECTIONS else value)
+            if path in SECTIONS:
+                value = _complete(SECTIONS[path], value)
+            begun = begun.changed(path, value)
     return begun
 
 
 def _complete(section: Section, value: Any) -> Any:
-    """A section with empty texts where there is no default: somebody still has to type them."""
+    """Return a section with empty texts for knobs without a default, which a person has yet to type."""
     if section.many or not section.package or not isinstance(value, str | dict):
         return value
     entry = {"name": value} if isinstance(value, str) else value
-    knobs = describe(section.knobs_of(entry.get("name", section.default)))
-    return {knob.name: "" for knob in knobs if knob.required and knob.kind is str} | entry
+    texts = {}
+    for knob in describe(section.knobs_of(entry.get("name", section.default))):
+        if knob.required and knob.kind is str:
+            texts[knob.name] = ""
+    return texts | entry
 
 
-def _moved(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
-    """The legal knobs of a section that differ."""
+def _knob_changes(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
+    """Yield the knobs of a section that differ and are legal."""
     now: Choice = getattr(begun, section.name)
     for knob, value in sections[section.name].items():
         if knob != "name" and value != now.values[knob]:
             with suppress(ValueError, ImportError):
-                Choice.of(section, now.as_dict() | {knob: value})
+                Choice.of(section, {**now.as_dict(), knob: value})
                 yield f"{section.name}.{knob}", value
 
 
-def _many(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> dict[str, Any]:
-    """The whole list, where it differs: each by its name, or with the knobs that are not at their defaults."""
-    entries: list[Any] = []
+def _list_change(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> dict[str, Any]:
+    """Return the whole list if it differs: each entry by its name, or with the knobs that are not at their defaults."""
     try:
-        chosen = tuple(Choice.of(section, one) for one in sections[section.name])
+        chosen = tuple(Choice.of(section, entry) for entry in sections[section.name])
     except (ValueError, ImportError):
         return {}
-    for one in chosen:
-        usual = type(one.knobs).model_fields
-        moved = {k: v for k, v in one.as_dict().items() if k != "name" and one.values[k] != usual[k].default}
-        entries.append({"name": one.name, **moved} if moved else one.name)
-    return {} if chosen == getattr(begun, section.name) else {section.name: entries}
+    if chosen == getattr(begun, section.name):
+        return {}
+    entries: list[Any] = []
+    for choice in chosen:
+        defaults = type(choice.knobs).model_fields
+        changed = {}
+        for knob, value in choice.as_dict().items():
+            if knob != "name" and choice.values[knob] != defaults[knob].default:
+                changed[knob] = value
+        entries.append({"name": choice.name, **changed} if changed else choice.name)
+    return {section.name: entries}
 
 
 def _word(path: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""From a configuration to the things it names, each on its device and bound to the data."""
+"""Build the parts that a configuration names, each on its device and bound to the data."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ if TYPE_CHECKING:
     from lab.reranking import Reranker
     from lab.runs.custom.modules import Custom
 
-WEIGHTS, CROPS, BATCHES = 11, 12, 13
+WEIGHTS = 11
+CROPS = 12
+BATCHES = 13
 """Streams of the run's seed; those of the loop are in `lab.training.randomness`."""
 
 
 def metrics_of(config: RunConfig) -> dict[str, Any]:
-    """Name to metric."""
+    """Return name to metric."""
     return {choice.name: choice.create() for choice in config.metrics}
 
 
 def reranker_of(config: RunConfig) -> Reranker | None:
-    """What orders rankings anew before they are measured, or None."""
+    """Return the re-ranker that reorders rankings before they are measured, or None."""
     knobs = config.evaluation.knobs
     if knobs.rerank == "none":
         return None
@@ -47,36 +49,42 @@ def reranker_of(config: RunConfig) -> Reranker | None:
 
 
 def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transform:
-    """Makes of an image what the encoder wants to see outside training."""
+    """Return the transform of an image for the encoder outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
     return transforms.testing(size, mean=encoder.mean, std=encoder.std, own=encoder.preprocessing, **knobs)
 
 
 def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False) -> Loader:
-    """Loads images as the encoder wants to see them outside training. with_contents: see `Loader`."""
-    size, at_once = config.augmentation.knobs.size or encoder.input_size, config.evaluation.knobs.batch_size
-    workers = workers_of(config, dataset, size, at_once)
+    """Return the loader of images for the encoder outside training. with_contents: see `Loader`."""
+    size = config.augmentation.knobs.size or encoder.input_size
+    workers = workers_of(config, dataset, size, config.evaluation.knobs.batch_size)
     return Loader(dataset, testing_transform(config, encoder), workers=workers, with_contents=with_contents)
 
 
 def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
-    """Loads images cropped and flipped at random, by the run's seed."""
+    """Return the loader of training images, cropped and flipped at random by the run's seed."""
     knobs = config.augmentation.values
     size = knobs.pop("size") or encoder.input_size
-    seen = transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs)
     training = config.training.knobs
-    at_once = training.chunk if training.stream and training.chunk else config.sampler.knobs.batch_size
-    workers, pinned = workers_of(config, dataset, size, at_once), device_of(training.device).type == "cuda"
-    return Loader(dataset, seen, seed=mixed_seed(training.seed, CROPS), workers=workers, pin_memory=pinned)
+    at_once = config.sampler.knobs.batch_size
+    if training.stream and training.chunk:
+        at_once = training.chunk
+    return Loader(
+        dataset,
+        transforms.training(size, mean=encoder.mean, std=encoder.std, **knobs),
+        seed=mixed_seed(training.seed, CROPS),
+        workers=workers_of(config, dataset, size, at_once),
+        pin_memory=device_of(training.device).type == "cuda",
+    )
 
 
 def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) -> int:
-    """Processes that load images ahead: what the run says, or what suits this machine.
+    """Return the number of processes that load images ahead: the run's, or what suits this machine.
 
     Args:
         size: side of the images in pixels.
-        at_once: how many are loaded at once.
+        at_once: images that are loaded at once.
     """
     knobs = config.training.knobs
     if knobs.workers is not None:
@@ -86,47 +94,57 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
 
 
 def encoder_and_loss(config: RunConfig, num_classes: int, custom: Custom | None = None) -> tuple[Any, nn.Module]:
-    """Fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone. A person's own are taken
-    as they are."""
+    """Return a fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone. The user's own
+    are returned as they are."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mixed_seed(config.training.knobs.seed, WEIGHTS))
-        encoder: Any = custom.encoder if custom and custom.encoder else config.encoder.create()
-        loss = wrapped_loss(config, num_classes, encoder.trained_dim, custom.loss if custom else None)
+        encoder: Any = custom.encoder if custom else None
+        if not encoder:
+            encoder = config.encoder.create()
+        custom_loss = custom.loss if custom else None
+        loss = wrapped_loss(config, num_classes, encoder.trained_dim, custom_loss)
     return encoder, loss
 
 
 def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom | None = None) -> Parts:
-    """Everything a run trains with.
+    """Build everything that a run trains with.
 
     Args:
-        custom: encoder and loss of a person's own, where the configuration names none of ours.
+        custom: the user's own encoder and loss, where the configuration names none of the catalogue.
 
     Raises:
-        ValueError: the data cannot be trained on, a choice does not fit another, or the device is not there.
+        ValueError: the data cannot be trained on, a choice does not fit another, or the device does not exist.
     """
     knobs = config.training.knobs
     device = device_of(knobs.device)
     if knobs.precision == "float16" and device.type != "cuda":
         raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
-    dataset = config.data.create() if dataset is None else dataset
-    sampled = config.sampler.values  # a class needs the sampler's m images, unless short ones are left out or repeated
-    least = (sampled["per_class"] or 4) if sampled.get("short_classes") == "refuse" else 1
+    if dataset is None:
+        dataset = config.data.create()
+    # Every class needs the sampler's m images, unless rare classes are left out or their images repeated.
+    sampled = config.sampler.values
+    least = 1
+    if sampled.get("short_classes") == "refuse":
+        least = sampled["per_class"] or 4
     dataset.check_training(least)
     check_levels(metrics_of(config), dataset.levels)
+    # Number the classes of the training images from 0, as losses and samplers take them.
     classes, _ = dataset.splits["train"].by_class(dataset.labels)
     trained = dataset.as_trained
-    items, seed = dataset.splits["train"].items, mixed_seed(knobs.seed, BATCHES)
+    items = dataset.splits["train"].items
     super_labels = None if dataset.super_labels is None else dataset.super_labels[items]
     labels = np.searchsorted(classes, trained.labels[items])
     encoder, loss = encoder_and_loss(config, len(classes), custom)
     check_search(config, any(map(is_anchors, loss.state_dict())))
-    encoder, loss = encoder.to(device), loss.to(device)
-    built = config.optimiser.create()  # without steps nothing is trained, and there may be nothing to train
-    optimiser = built.build(encoder, loss) if knobs.steps else torch.optim.SGD([torch.zeros(1)])
+    encoder = encoder.to(device)
+    loss = loss.to(device)
+    optimiser: Any = torch.optim.SGD([torch.zeros(1)])  # a run without steps may have nothing to train
+    if knobs.steps:
+        optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,
-        sampler=config.sampler.create().bind(labels, super_labels, seed=seed),
+        sampler=config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES)),
         items=items,
         classes=classes,
         loader=training_loader(config, trained, encoder),

@@ -1,1 +1,1 @@
-"""Training with an encoder, data or a loss that a person brings as Python objects: `lab.train`."""
+"""Training with an encoder, data or a loss that the user gives as Python objects: `lab.train`."""

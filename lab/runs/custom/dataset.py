@@ -1,4 +1,4 @@
-"""A torch data set of (image, label) as the images of a run: each picture is read once and kept in the run folder."""
+"""Use a torch data set of (image, label) as the images of a run: each picture is read once and stored in its folder."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lab.data.images.listing import Listed, listed_as
 from lab.data.images.reading import as_rgb
 
 SHARE = 0.25
-"""Of the classes, where nobody says which ones validate and which test."""
+"""Default share of the classes that validate, and that test."""
 
 
 def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed: int = 0) -> Listed:
-    """Write the pictures of data sets into a run folder; the list of them is relative to it.
+    """Write the pictures of data sets into a run folder, and return their list, whose paths are relative to it.
 
     Args:
         data: a torch data set of (image, label) with a length; its images train.
@@ -33,37 +33,45 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
         ValueError: there is no image, an item is no pair, no image or has no label; says which.
     """
     parts = {"train": data, "validation": validation, "test": test}
-    datasets = {name: one for name, one in parts.items() if is_dataset(one)}
+    datasets = {name: part for name, part in parts.items() if is_dataset(part)}
     keys: list[str] = []
     words: list[str] = []
     rows: dict[str, np.ndarray] = {}
-    seen = hashlib.sha256()
-    for name, one in datasets.items():
-        if not len(one):
+    digest = hashlib.sha256()
+    for name, part in datasets.items():
+        if not len(part):
             raise ValueError(f"The {name} data is empty; give at least one image.")
         start = len(keys)
         (folder / PICTURES / name).mkdir(parents=True, exist_ok=True)
-        for number in range(len(one)):
-            picture, word = _item(one, number, name)
+        for number in range(len(part)):
+            picture, word = _item(part, number, name)
             keys.append(f"{name}/{number:07d}.png")
             words.append(word)
             picture.save(folder / PICTURES / keys[-1], compress_level=1)
-            seen.update(repr((keys[-1], word, picture.size)).encode() + picture.tobytes())
+            digest.update(repr((keys[-1], word, picture.size)).encode() + picture.tobytes())
         rows[name] = np.arange(start, len(keys))
-    names = sorted(set(words), key=lambda word: (len(word), word) if word.isdigit() else (1000, word))
-    place = {word: at for at, word in enumerate(names)}
-    labels = np.array([place[word] for word in words], np.int64)
-    shares = {name: _share(one, name) for name, one in parts.items() if name != "train" and name not in datasets}
+    class_names = sorted(set(words), key=_class_order)
+    label_of = {word: label for label, word in enumerate(class_names)}
+    labels = np.array([label_of[word] for word in words], np.int64)
+    # Shares of the classes of `data` become splits, too.
     train = rows.pop("train")
-    within = class_disjoint(labels[train], seed, test=shares.get("test", 0), validation=shares.get("validation", 0))
+    shares = {}
+    for name in ("validation", "test"):
+        shares[name] = 0.0 if name in datasets else _share(parts[name], name)
+    within = class_disjoint(labels[train], seed, test=shares["test"], validation=shares["validation"])
     splits = {name: Split(train[split.query]) for name, split in within.items()}
     splits |= {name: Split(items) for name, items in rows.items()}
-    records = ImageRecords(keys=keys, labels=labels, class_names=names, splits=splits)
-    return listed_as(Path(PICTURES), records, {"what": type(data).__name__, "digest": seen.hexdigest()[:16]})
+    records = ImageRecords(keys=keys, labels=labels, class_names=class_names, splits=splits)
+    return listed_as(Path(PICTURES), records, {"what": type(data).__name__, "digest": digest.hexdigest()[:16]})
+
+
+def _class_order(word: str) -> tuple[int, str]:
+    """Sort numbers by value, before words."""
+    return (len(word), word) if word.isdigit() else (1000, word)
 
 
 def is_dataset(thing: Any) -> bool:
-    """Whether it can be asked for its items by their numbers, as torch has it."""
+    """Return whether it is a data set as torch has it: with a length, and items by their numbers."""
     return hasattr(thing, "__getitem__") and hasattr(thing, "__len__") and not isinstance(thing, str | Mapping)
 
 
@@ -78,11 +86,11 @@ def _share(share: Any, name: str) -> float:
 
 
 def _item(data: Any, number: int, name: str) -> tuple[Image.Image, str]:
-    """One item as a picture and the name of its class."""
+    """Return an item as a picture and the name of its class."""
     where = f"Item {number:,} of the {name} data"
     try:
         pair = data[number]
-    except Exception as error:  # a person's data set raises what it likes
+    except Exception as error:  # a user's data set may raise anything
         raise ValueError(f"{where} cannot be read: {explain(error).rstrip('.')}.") from None
     if not isinstance(pair, tuple | list) or len(pair) < 2:
         raise ValueError(f"{where} must be a pair of image and label, got {type(pair).__name__}.")
@@ -98,7 +106,8 @@ def _picture(image: Any, where: str) -> Image.Image:
         raise ValueError(f"{where} has an image {list(image.shape)}; a tensor must be [3 h w], or [1 h w] for grey.")
     pixels = image.detach().cpu()
     if pixels.is_floating_point():
-        low, high = float(pixels.min()), float(pixels.max())
+        low = float(pixels.min())
+        high = float(pixels.max())
         if not (low >= 0 and high <= 1):
             raise ValueError(
                 f"{where} has pixels from {low:.3g} to {high:.3g}; give 0 to 1, or whole numbers from 0 to 255, and "
@@ -113,12 +122,14 @@ def _picture(image: Any, where: str) -> Image.Image:
 
 
 def _class(label: Any, data: Any, where: str) -> str:
-    """The name of a class: what the data set calls it (`classes`), or the label itself."""
+    """Return the name of a class: that of the data set (`classes`), or the label itself."""
     if isinstance(label, torch.Tensor | np.ndarray) and np.ndim(label) == 0 or isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, str) and label.strip():
         return label.strip()
     if isinstance(label, bool) or not isinstance(label, int) or label < 0:
         raise ValueError(f"{where} has the label {str(label)[:100]!r}; a label is a number from 0, or a word.")
-    named = getattr(data, "classes", None)
-    return str(named[label]) if isinstance(named, list | tuple) and label < len(named) else str(label)
+    class_names = getattr(data, "classes", None)
+    if isinstance(class_names, list | tuple) and label < len(class_names):
+        return str(class_names[label])
+    return str(label)

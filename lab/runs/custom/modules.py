@@ -1,4 +1,4 @@
-"""A person's own encoder and loss as the loop wants them: checked on one small batch before anything is written."""
+"""The user's own encoder and loss for the training loop: checked on one small batch before anything is written."""
 
 from __future__ import annotations
 
@@ -22,36 +22,35 @@ if TYPE_CHECKING:
     from lab.runs.folder import Run
 
 PROBED = 4
-"""Images on which an encoder and a loss are tried."""
+"""Images on which a loss is checked."""
 
 
 @dataclass(frozen=True)
 class Custom:
-    """What a person brought for this one training; None where the configuration names it."""
+    """The user's own parts of one training; None where the configuration names an entry of the catalogue."""
 
-    encoder: Any = None  # a CustomEncoder, or one of ours on a network that was given
+    encoder: Any = None  # a CustomEncoder, or an encoder of the catalogue on a network that was given
     loss: CustomLoss | None = None
-    program: Mapping[str, str] | None = None  # where the encoder came from; see `program_record`
+    program: Mapping[str, str] | None = None  # source of the encoder; see `program_record`
 
 
 class CustomEncoder(ForeignEncoder):
     """Any module from normalised images float32 [n 3 h w] to embeddings [n d].
 
     Attributes:
-        dim, trained_dim: width of its embeddings, found by trying it; its weights, mode and random state stay as they
+        dim, trained_dim: width of its embeddings, measured by a call; its weights, mode and random state stay as they
             were.
 
     Raises:
-        ValueError: it refuses such images, or does not make a table of numbers of them.
+        ValueError: it refuses such images, or does not return a table of numbers.
     """
 
     def __init__(self, module: nn.Module, size: int, normalise: bool):
-        mean, std = (
-            getattr(module, name, None) or usual for name, usual in zip(("mean", "std"), IMAGENET, strict=True)
-        )
+        mean = getattr(module, "mean", None) or IMAGENET[0]
+        std = getattr(module, "std", None) or IMAGENET[1]
         super().__init__(module, Seen(size=size, mean=mean, std=std))
         self.normalise = normalise
-        self.knobs = SimpleNamespace(normalise=normalise)  # where ours say it, too
+        self.knobs = SimpleNamespace(normalise=normalise)  # as encoders of the catalogue have it
         device = next((p.device for p in module.parameters()), torch.device("cpu"))
         modes = [(part, part.training) for part in self.modules()]
         try:
@@ -68,36 +67,38 @@ class CustomEncoder(ForeignEncoder):
                 part.training = mode
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n d], unit rows unless lengths are to be kept."""
+        """Return embeddings [n d], unit rows unless lengths are kept."""
         embeddings = self.raw(images)
         return F.normalize(embeddings.float(), dim=1) if self.normalise else embeddings
 
     def pool_as(self, pooling: str) -> CustomEncoder:
-        """Refuse: how it pools is its own affair."""
+        """Refuse: the module pools by itself."""
         raise ValueError(f"An encoder of your own pools by itself, so evaluation.pooling cannot be {pooling!r}.")
 
 
 class CustomLoss(nn.Module):
-    """Any callable from embeddings [n d] and labels int64 [n] to a scalar; a module among them is trained along."""
+    """Any callable from embeddings [n d] and labels int64 [n] to a scalar; the weights of a module are trained, too."""
 
     def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]):
         super().__init__()
         self.function = function
 
     def forward(self, embeddings: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The loss, a scalar.
+        """Return the loss, a scalar.
 
         Raises:
             ValueError: the callable returned something else.
         """
         value = self.function(embeddings, labels)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            kind = f"a tensor {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+            kind = type(value).__name__
+            if isinstance(value, torch.Tensor):
+                kind = f"a tensor {list(value.shape)}"
             raise ValueError(f"A loss returns a scalar tensor; this one returned {kind}.")
         return value.reshape(())
 
     def try_out(self, dim: int) -> None:
-        """Call a copy of it on two classes of two random unit vectors [4 d] that want a gradient.
+        """Call a copy of it on two classes of two random unit vectors [4 d] that require a gradient.
 
         Raises:
             ValueError: it fails, returns no scalar, or its value does not depend on the embeddings.
@@ -109,7 +110,7 @@ class CustomLoss(nn.Module):
                 value = copy.deepcopy(self).cpu()(points.requires_grad_(), labels)
             except ValueError:
                 raise
-            except Exception as error:  # a person's function raises what it likes
+            except Exception as error:  # a user's function may raise anything
                 sizes = f"embeddings {list(points.shape)} and labels {list(labels.shape)}"
                 raise ValueError(f"The loss fails on {sizes}: {explain(error)[:200].rstrip('.')}.") from None
         if not value.requires_grad:
@@ -117,7 +118,7 @@ class CustomLoss(nn.Module):
 
 
 def custom_loss(function: Any) -> CustomLoss:
-    """A person's loss as the loop calls it.
+    """Return the user's loss as the loop calls it.
 
     Raises:
         ValueError: it cannot be called.
@@ -128,22 +129,23 @@ def custom_loss(function: Any) -> CustomLoss:
 
 
 def wrong_kind(what: str, thing: Any, expected: str) -> str:
-    """The sentence on an object that is neither of the kind that is wanted nor a name."""
-    a_class = isinstance(thing, type)
-    kind = f"the class {thing.__name__} itself, not one of its objects" if a_class else type(thing).__name__
+    """Return the message about an object that is neither of the expected kind nor a name."""
+    kind = type(thing).__name__
+    if isinstance(thing, type):
+        kind = f"the class {thing.__name__} itself, not one of its objects"
     return f"{what} must be {expected}, or the name of one of ours; got {kind}."
 
 
 def again(encoder: nn.Module | str, run: Run) -> Any:
-    """Build the encoder of a run that was trained with a program, from the program that its owner gives once more.
+    """Build the encoder of a run that was trained with a program, from the program that its owner gives again.
 
-    A warning says so where the file of the program is another one than when the run was made.
+    A warning is given if the file of the program has changed since the run was made.
 
     Args:
         encoder: the module, `module:function` that makes it, or a file that is a program.
 
     Raises:
-        ValueError: it is none, or the run was trained with one of ours, which needs no help.
+        ValueError: it is none, or the run was trained with an encoder of the catalogue, which needs no program.
     """
     config = run.config
     if config.imported:
@@ -159,6 +161,7 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         raise ValueError(
             f"encoder must be a torch.nn.Module, or module:function, which makes one; got {type(module).__name__}."
         )
+    # Warn if the program is another one than the run was made with.
     kept: Any = run.meta.get("program")
     now = program_record(encoder)
     before = kept.get("digest") if isinstance(kept, dict) else None

@@ -1,6 +1,6 @@
-"""`lab.train`: one call from an encoder, data and a loss, each of a person's own or by name, to a finished run.
+"""`lab.train`: one call from an encoder, data and a loss, each the user's own or a name, to a finished run.
 
-`lab.resume` goes on with a training that was stopped, with the objects that it was begun with.
+`lab.resume` continues a training that was stopped, with the objects that it was begun with.
 """
 
 from __future__ import annotations
@@ -29,17 +29,31 @@ from lab.runs.folder import Run, write_images
 from lab.runs.store import default_root, free_name, open_run
 
 
+def _never() -> bool:
+    return False
+
+
 def train(
-    encoder: Any = "small_cnn", data: Any = "emoji7", loss: Any = "recall_at_k", *,
-    validation: Any = None, test: Any = None, steps: int | None = None, batch_size: int | None = None,
-    normalise: bool | None = None, name: str | None = None, runs: Path | str | None = None,
-    listen: Callable[[Record], None] | None = None, stop: Callable[[], bool] = lambda: False, **sections: Any,
-) -> Run:  # fmt: skip
+    encoder: Any = "small_cnn",
+    data: Any = "emoji7",
+    loss: Any = "recall_at_k",
+    *,
+    validation: Any = None,
+    test: Any = None,
+    steps: int | None = None,
+    batch_size: int | None = None,
+    normalise: bool | None = None,
+    name: str | None = None,
+    runs: Path | str | None = None,
+    listen: Callable[[Record], None] | None = None,
+    stop: Callable[[], bool] = _never,
+    **sections: Any,
+) -> Run:
     """Train, evaluate, and return the run, which the pages and commands take like any other.
 
-    Encoder, data and loss are each your own object, the name of one of ours, or a mapping of a name and its knobs.
-    Pictures of your own data are read once and kept in the run folder. An encoder or a loss of your own is not: whoever
-    needs it later gives it again: `lab.load(run, encoder=module)`, `lab.resume(run, encoder=module, loss=callable)`.
+    Encoder, data and loss are each your own object, a name of the catalogue, or a mapping of a name and its knobs.
+    Pictures of your own data are read once and stored in the run folder. An encoder or a loss of your own is not: give
+    it again later: `lab.load(run, encoder=module)`, `lab.resume(run, encoder=module, loss=callable)`.
 
     Args:
         encoder: a module from normalised images float32 [n 3 h w] to embeddings [n d]. It is trained in place, and
@@ -57,11 +71,11 @@ def train(
         name: of the run, by default the time, the loss and the data.
         runs: folder of runs, by default `lab.runs.default_root()`.
         listen: called with each record, for instance `lab.core.records.Stepped`.
-        stop: asked in every step whether to end.
-        sections: the others of a configuration (`sampler`, `optimiser`, `training`, `metrics`, ...), as in YAML.
+        stop: called in every step; True ends the training.
+        sections: other sections of a configuration (`sampler`, `optimiser`, `training`, `metrics`, ...), as in YAML.
 
     Raises:
-        ValueError: something cannot be trained with, in one sentence; no run is left behind.
+        ValueError: an argument does not fit, in one sentence; no run is left behind.
         lab.training.loop.Stopped: training diverged.
         OSError: the disk is full or the folder cannot be written.
 
@@ -83,6 +97,10 @@ def train(
         sections["sampler"] = {**_as_mapping(sections.get("sampler") or {}), "batch_size": batch_size}
     request = _Request(encoder, data, loss, validation, test, normalise, sections)
     run, custom = request.begin(default_root(runs), name)
+    return _executed(run, custom, listen, stop)
+
+
+def _executed(run: Run, custom: Custom, listen: Callable[[Record], None] | None, stop: Callable[[], bool]) -> Run:
     for record in execute(run, stop, custom=custom):
         if listen is not None:
             listen(record)
@@ -97,7 +115,7 @@ def resume(
     runs: Path | str | None = None,
     allow: Iterable[str] | str = (),
     listen: Callable[[Record], None] | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = _never,
 ) -> Run:
     """Train on from the last checkpoint of a run, evaluate, and return the run.
 
@@ -107,8 +125,8 @@ def resume(
     Args:
         run: a run, its folder or its name.
         encoder: the program that the run was begun with, as `lab.load` takes it; its weights are replaced by those of
-            the checkpoint. None for one of ours.
-        loss: the callable that the run was begun with. None for one of ours.
+            the checkpoint. None for an encoder of the catalogue.
+        loss: the callable that the run was begun with. None for a loss of the catalogue.
         runs: folder of runs, for a name; by default `lab.runs.default_root()`.
         allow: what a run that another account wrote may read outside its folder: `paths`, `downloads`, `addresses`.
         listen, stop: as `lab.train` has them.
@@ -136,17 +154,16 @@ def resume(
     config = run.config
     if loss is not None and not config.loss.outside:
         raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")
-    custom = Custom(None if encoder is None else again(encoder, run), None if loss is None else custom_loss(loss))
+    own_encoder = None if encoder is None else again(encoder, run)
+    own_loss = None if loss is None else custom_loss(loss)
+    custom = Custom(own_encoder, own_loss)
     check_at_hand(run, custom)
     _check_fit(run, custom)
-    for record in execute(run, stop, custom=custom):
-        if listen is not None:
-            listen(record)
-    return run
+    return _executed(run, custom, listen, stop)
 
 
 def _check_fit(run: Run, custom: Custom) -> None:
-    """Refuse objects that the last checkpoint is not of, before anything is written; the others get its weights."""
+    """Refuse objects that do not fit the last checkpoint, before anything is written; the others get its weights."""
     if run.checkpoint("last") is None:
         return
     parts = parts_of(run.config, run.dataset(), custom)
@@ -163,10 +180,10 @@ def _check_fit(run: Run, custom: Custom) -> None:
 
 @dataclass(frozen=True)
 class _Request:
-    """What `train` was called with.
+    """The arguments of `train`.
 
     Raises:
-        ValueError: one of the three is neither a name nor what it should be.
+        ValueError: encoder, data or loss is neither a name nor of the expected kind.
     """
 
     encoder: Any
@@ -191,12 +208,13 @@ class _Request:
             )
 
     def config(self, data: Mapping[str, Any] | None = None, **encoder: Any) -> RunConfig:
-        """The configuration; what is a person's own stands in it by what it is called.
+        """Return the configuration; the user's own parts are in it by their names.
 
         Args:
-            data, encoder: what is known of the own ones once they have been looked at.
+            data, encoder: facts about the user's own data and encoder, once they were examined.
         """
-        sections, custom = dict(self.sections), dict[str, dict[str, Any]]()
+        sections = dict(self.sections)
+        custom: dict[str, dict[str, Any]] = {}
         for section, part in (("data", self.data), ("encoder", self.encoder), ("loss", self.loss)):
             if _named(part):
                 sections[section] = part
@@ -208,7 +226,7 @@ class _Request:
             custom["encoder"] |= {"normalise": self.unit, **encoder}
         elif self.normalise is not None:
             sections["encoder"] = {**_as_mapping(self.encoder), "normalise": self.normalise}
-        RunConfig.of(sections)  # a stored configuration may name what is not here; a new one may not
+        RunConfig.of(sections)  # a stored configuration may name entries that are not installed; a new one may not
         return RunConfig.of({**sections, **custom}, stored=True)
 
     @property
@@ -219,35 +237,43 @@ class _Request:
         return bool(RunConfig.of({"loss": self.loss}).encoder.values["normalise"])
 
     def begin(self, root: Path, name: str | None) -> tuple[Run, Custom]:
-        """The run with all that a queued one has, once it is known that it can be trained, and what of it is own."""
-        config = self.config()  # what is wrong with a name or a knob is said before any image is read
+        """Create a queued run after checking that it can be trained; return it with the user's own parts of it."""
+        config = self.config()  # a wrong name or knob is reported before any image is read
         named = name or free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
         with new_folder(root, named) as folder:
-            listed = encoder = known = None
+            listed = None
+            encoder = None
+            data_facts = None
+            # The user's own images are listed in the run's folder.
             if not _named(self.data):
                 seed = config.training.knobs.seed
                 listed = dataset.keep(folder, self.data, self.validation, self.test, seed)
-                config = self.config(known := listed.knobs.model_dump())
+                data_facts = listed.knobs.model_dump()
+                config = self.config(data_facts)
                 write_images(folder, listed, config)
+            # Images have the size of the augmentation or of the encoder, else that of the first picture.
             if not _named(self.encoder):
                 size = config.augmentation.knobs.size or getattr(self.encoder, "input_size", None)
                 if size is None and listed is not None:
                     with Image.open(folder / str(listed.root) / listed.keys[0]) as first:
                         size = min(SIDE, *first.size)
                 encoder = CustomEncoder(self.encoder, int(size or SIDE), self.unit)
-                config = self.config(known, dim=encoder.dim).changed("augmentation.size", encoder.input_size)
+                config = self.config(data_facts, dim=encoder.dim)
+                config = config.changed("augmentation.size", encoder.input_size)
             if encoder is not None and config.training.knobs.whitening:
                 raise ValueError(
                     "training: whitening starts the last layer of our encoders; leave it out for your own."
                 )
+            # Build everything once, so that errors appear before the run is in its place.
             config = fill(folder, config)
             program = None if encoder is None else program_record(self.encoder)
-            custom = Custom(encoder, None if _named(self.loss) else custom_loss(self.loss), program)
+            loss = None if _named(self.loss) else custom_loss(self.loss)
+            custom = Custom(encoder, loss, program)
             parts = parts_of(config, Run(folder).dataset(), custom)
             if custom.loss is not None:
                 custom.loss.try_out(cast(int, parts.encoder.trained_dim))
         run = Run(root / named)
-        run.config = config  # as a person gave it, so that this process may run a program that it names
+        run.config = config  # the user's own words, so that this process may run a program that they name
         return run, custom
 
 
@@ -256,5 +282,5 @@ def _as_mapping(part: str | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(part: Any) -> bool:
-    """Whether it names an entry of a catalogue."""
+    """Return whether it names an entry of a catalogue."""
     return isinstance(part, str | Mapping)

@@ -1,7 +1,7 @@
-"""The demo's two trainings, and a finished run of each that comes with Rankscope: to be looked at before any training.
+"""The demo's two trainings, and a finished run of each, which comes with Rankscope and can be viewed before training.
 
 A stored run is one ZIP file: its folder with the arrays in half precision, without the optimiser's state, so its
-training cannot go on. `python -m scripts.build_examples` trains both anew.
+training cannot be resumed. `python -m scripts.build_examples` trains both again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lab.runs.management import notes, trash
 from lab.runs.store import list_runs
 
 RECIPE = "emoji7"
-"""Whose presets the demo trains: `RECIPE_LOSS` for each of `LOSSES`. `demo-0.2` are those of that version."""
+"""Prefix of the demo's presets: `RECIPE_LOSS` for each of `LOSSES`. `demo-0.2` are those of that version."""
 
 LOSSES = {"cross_entropy": "cross-entropy", "recall_at_k": "recall@k with SiMix"}
 """The widest difference among those tried that is fair to both, with what people call them. The contrastive loss comes
@@ -37,56 +37,63 @@ FOLDER = Path(__file__).parent
 
 
 def configs(recipe: str = RECIPE, steps: int | None = None) -> dict[str, RunConfig]:
-    """Loss to configuration of a demo. steps: of each training, by default as the presets say.
+    """Return loss to configuration of a demo. steps: of each training, by default as the presets say.
 
     Raises:
         ValueError: there are no such presets.
     """
-    chosen = {loss: RunConfig.load(f"{recipe}_{loss}") for loss in LOSSES}
-    return {loss: one if steps is None else one.changed("training.steps", steps) for loss, one in chosen.items()}
+    chosen = {}
+    for loss in LOSSES:
+        config = RunConfig.load(f"{recipe}_{loss}")
+        if steps is not None:
+            config = config.changed("training.steps", steps)
+        chosen[loss] = config
+    return chosen
 
 
 def copy_into(root: Path | str) -> dict[str, Run]:
-    """Copy the examples into a folder of runs; loss to run of those that were copied. Imports no torch.
+    """Copy the examples into a folder of runs; return loss to run of those that were copied. Imports no torch.
 
-    One stays out where a finished run of its configuration is already, be it in another precision, or where its name is
-    taken.
+    An example is not copied if the folder has a finished run of its configuration, in any precision, or a run of its
+    name.
 
     Raises:
         OSError: the disk is full or the folder cannot be written.
     """
     check_allowed()
-    there = [_wished(run.config_dict) for run in list_runs(root) if run.state == FINISHED]
-    made = {}
+    finished = [_without_precision(run.config_dict) for run in list_runs(root) if run.state == FINISHED]
+    copied = {}
     for loss in LOSSES:
         name = f"example-{loss}"
         with zipfile.ZipFile(FOLDER / f"{loss}.zip") as stored:
-            config = _wished(parse_yaml(stored.read("config.yaml").decode(), name))
-            if config in there or (Path(root) / name).exists():
+            config = _without_precision(parse_yaml(stored.read("config.yaml").decode(), name))
+            if config in finished or (Path(root) / name).exists():
                 continue
             with new_folder(Path(root), name) as folder:
                 stored.extractall(folder)
                 _widen(folder)
-        made[loss] = Run(Path(root) / name)
-    return made
+        copied[loss] = Run(Path(root) / name)
+    return copied
 
 
-def _wished(config: dict[str, Any]) -> dict[str, Any]:
-    """A stored configuration without its precision, which the processor decided."""
+def _without_precision(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored configuration without its precision, which depends on the processor."""
     return {**config, "training": {**(config.get("training") or {}), "precision": None}}
 
 
 def _widen(folder: Path) -> None:
-    """Give the arrays of a run, but for its weights, single precision."""
+    """Convert the arrays of a run, but not its weights, to single precision."""
     for path in folder.rglob("*.safetensors"):
         if path.parent.name != "checkpoints":
             values = arrays.read(path)
-            halves = {name: column.astype(np.float32) for name, column in values.items() if column.dtype == np.float16}
-            arrays.write(path, values | halves, arrays.header(path))
+            for name, column in values.items():
+                if column.dtype == np.float16:
+                    values[name] = column.astype(np.float32)
+            arrays.write(path, values, arrays.header(path))
 
 
 def replace(example: Run) -> None:
-    """Move an example to the trash, where the demo has trained the same itself; one that somebody works on stays."""
+    """Move an example to the trash after the demo has trained the same run; one that is in use stays."""
     if example.path.is_dir() and TAG in notes(example)["tags"]:
         with suppress(ValueError, lock.Held):
             trash(example)

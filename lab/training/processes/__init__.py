@@ -1,1 +1,1 @@
-"""What several processes of one training need besides collectives: shared statistics, weights in parts."""
+"""Batch statistics that several processes of one training share."""

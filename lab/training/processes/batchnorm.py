@@ -1,7 +1,7 @@
 """Batch normalisation over the batch of all processes, in forward and backward, on CPUs and GPUs.
 
-torch's own SyncBatchNorm works on GPUs only and replaces the layers; here the layers stay what they are, and with them
-their names in checkpoints. One all-reduce of three sums a layer forwards and one backwards.
+torch's own SyncBatchNorm works on GPUs only and replaces the layers; here the layers stay, and with them their names in
+checkpoints. One all-reduce of three sums per layer forward and one backward.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lab.kernels.gathering import sum_of_all
 
 
 def share(encoder: nn.Module) -> int:
-    """Let every batch normalisation of the encoder that is in training mode see all processes; returns how many can.
+    """Make every batch normalisation of the encoder in training mode see all processes; returns how many layers can.
 
-    In evaluation mode, and where it is frozen, a layer does what it did. All processes have to run the same forward
+    In evaluation mode, and if it is frozen, a layer works as before. All processes have to run the same forward
     passes; each may have another number of images.
     """
     layers = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm)]
@@ -30,12 +30,12 @@ def share(encoder: nn.Module) -> int:
 
 
 def normalises_over_batch(module: nn.Module) -> bool:
-    """Whether a module makes an image's embedding depend on its neighbours in the chunk."""
+    """Return whether a module makes an image's embedding depend on the other images of the chunk."""
     return isinstance(module, _BatchNorm) and module.training
 
 
 def is_shared(layer: nn.Module) -> bool:
-    """Whether a layer normalises over all processes."""
+    """Return whether a layer normalises over all processes."""
     return getattr(layer.forward, "__func__", None) is _forward
 
 
@@ -57,14 +57,14 @@ def _forward(layer: Any, images: torch.Tensor) -> torch.Tensor:
     if layer.weight is not None:
         normal = normal * layer.weight.view(shape) + layer.bias.view(shape)
     normal = normal.to(images.dtype)
-    for after in ("drop", "act"):  # timm's layers go on with these
+    for after in ("drop", "act"):  # further steps of timm's layers
         normal = getattr(layer, after, nn.Identity())(normal)
     return normal
 
 
 @torch.no_grad()
 def _remember(layer: Any, mean: torch.Tensor, variance: torch.Tensor, size: float) -> None:
-    """Move the running statistics as torch does: the variance without bias."""
+    """Update the running statistics as torch does, with the unbiased variance."""
     if not layer.track_running_stats or layer.running_mean is None:
         return
     layer.num_batches_tracked += 1

@@ -1,4 +1,4 @@
-"""What every schedule shares: warm-up, and being a pure function of step and scores, so that it holds no state."""
+"""Base class of all schedules: warm-up, and a pure function of step and scores, so that a schedule holds no state."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lab.core.knobs import HasKnobs, knob
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a run stands after its warm-up.
+class SchedulePosition:
+    """Progress of a run after its warm-up.
 
-    share: of the steps after the warm-up that are behind, in [0, 1). steps: how many that are.
+    share: of the steps after the warm-up that are done, in [0, 1). steps: how many that are.
     scores: of the validations so far, in their order; larger ones are better.
     """
 
@@ -25,7 +25,7 @@ class Place:
 class Schedule(HasKnobs):
     """Multiplies every learning rate by `factor(step, steps, scores)`.
 
-    needs_scores: whether it reads what validation found.
+    needs_scores: whether it reads the validation scores.
     """
 
     needs_scores: ClassVar[bool] = False
@@ -35,15 +35,18 @@ class Schedule(HasKnobs):
     )
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:
-        """The learning rate's factor in [0, 1] at `step` (1 is the first) of `steps`.
+        """Return the factor of the learning rate, in [0, 1], at `step` (1 is the first) of `steps`.
 
         Args:
             scores: of the validations so far; larger ones are better.
         """
-        warm = min(1.0, step / self.knobs.warmup) if self.knobs.warmup else 1.0
-        after, done = max(1, steps - self.knobs.warmup), max(0, step - 1 - self.knobs.warmup)
-        return warm * self._after_warmup(Place(done / after, done, scores))
+        warm = 1.0
+        if self.knobs.warmup:
+            warm = min(1.0, step / self.knobs.warmup)
+        remaining = max(1, steps - self.knobs.warmup)
+        done = max(0, step - 1 - self.knobs.warmup)
+        return warm * self._after_warmup(SchedulePosition(done / remaining, done, scores))
 
-    def _after_warmup(self, at: Place) -> float:
-        """The factor at a place behind the warm-up."""
+    def _after_warmup(self, at: SchedulePosition) -> float:
+        """Return the factor at a position after the warm-up."""
         return 1.0

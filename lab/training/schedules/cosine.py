@@ -1,7 +1,7 @@
 import math
 
 from lab.core.knobs import knob
-from lab.training.schedules._base import Place, Schedule
+from lab.training.schedules._base import Schedule, SchedulePosition
 
 
 class Cosine(Schedule):
@@ -9,5 +9,5 @@ class Cosine(Schedule):
 
     floor: float = knob("Share of the learning rate that is left at the last step.", default=0.0, ge=0, le=1)
 
-    def _after_warmup(self, at: Place) -> float:
+    def _after_warmup(self, at: SchedulePosition) -> float:
         return self.knobs.floor + (1 - self.knobs.floor) * (1 + math.cos(math.pi * at.share)) / 2

@@ -1,9 +1,9 @@
 from lab.core.knobs import knob
-from lab.training.schedules._base import Place, Schedule
+from lab.training.schedules._base import Schedule, SchedulePosition
 
 
 class Exponential(Schedule):
-    """The learning rate is multiplied by `gamma` again and again, every `every` steps."""
+    """The learning rate is multiplied by `gamma` every `every` steps."""
 
     gamma: float = knob(
         "Factor by which the learning rate is multiplied.",
@@ -23,5 +23,5 @@ class Exponential(Schedule):
     )
     at_once: bool = knob("Also multiply before the first step, as the code of Radenovic et al. does.", default=False)
 
-    def _after_warmup(self, at: Place) -> float:
+    def _after_warmup(self, at: SchedulePosition) -> float:
         return self.knobs.gamma ** (at.steps // self.knobs.every + self.knobs.at_once)

@@ -1,9 +1,9 @@
 from lab.core.knobs import knob
-from lab.training.schedules._base import Place, Schedule
+from lab.training.schedules._base import Schedule, SchedulePosition
 
 
 class Plateau(Schedule):
-    """The learning rate is multiplied by `gamma` when validation has not got better for `patience` validations.
+    """The learning rate is multiplied by `gamma` after `patience` validations without improvement.
 
     It needs a validation split, and a single process, since only the first of several validates.
     """
@@ -20,13 +20,17 @@ class Plateau(Schedule):
     )
     least: float = knob("Minimum gain over the best score that counts as an improvement.", default=1e-4, ge=0, le=1)
 
-    def _after_warmup(self, at: Place) -> float:
-        best, waited, drops = float("-inf"), 0, 0
+    def _after_warmup(self, at: SchedulePosition) -> float:
+        best = float("-inf")
+        waited = 0
+        drops = 0
         for score in at.scores:
             if score > best + self.knobs.least:
-                best, waited = score, 0
+                best = score
+                waited = 0
             else:
                 waited += 1
             if waited > self.knobs.patience:
-                waited, drops = 0, drops + 1
+                waited = 0
+                drops += 1
         return self.knobs.gamma**drops

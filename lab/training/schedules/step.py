@@ -1,5 +1,5 @@
 from lab.core.knobs import knob
-from lab.training.schedules._base import Place, Schedule
+from lab.training.schedules._base import Schedule, SchedulePosition
 
 
 class Step(Schedule):
@@ -12,5 +12,5 @@ class Step(Schedule):
         "Factor by which the learning rate is multiplied at each milestone.", default=0.1, gt=0, le=1, scale="log"
     )
 
-    def _after_warmup(self, at: Place) -> float:
-        return self.knobs.gamma ** sum(at.share >= m for m in self.knobs.milestones)
+    def _after_warmup(self, at: SchedulePosition) -> float:
+        return self.knobs.gamma ** sum(at.share >= milestone for milestone in self.knobs.milestones)

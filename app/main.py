@@ -23,8 +23,8 @@ def found_pages() -> dict[str, st.Page]:
             f"views/{folder}/page.py",
             title=facts[folder].TITLE,
             icon=facts[folder].ICON,
-            default=folder == palette.FIRST,
-            url_path="" if folder == palette.FIRST else folder,
+            default=folder == palette.HOME,
+            url_path="" if folder == palette.HOME else folder,
         )
         for folder in sorted(folders, key=lambda one: facts[one].PLACE)
     }
@@ -46,7 +46,7 @@ def hidden_pages() -> list[st.Page]:
     """Pages that the menu does not show: any other that somebody asked for."""
     context = get_script_run_ctx()
     asked = getattr(getattr(context, "pages_manager", None), "intended_page_name", "")
-    if asked and (asked == palette.FIRST or asked not in PAGES) and "/" not in asked:
+    if asked and (asked == palette.HOME or asked not in PAGES) and "/" not in asked:
         st.session_state[UNKNOWN] = asked
     name = st.session_state.get(UNKNOWN)
     return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")] if name else []
@@ -59,7 +59,7 @@ if access.stands():
     palette.listen(PAGES)
     if access.is_guest():
         st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")
-    if chosen is PAGES[palette.FIRST] and "run" in st.query_params:  # a link to Browse, which was here before
+    if chosen is PAGES[palette.HOME] and "run" in st.query_params:  # a link to Browse, which was here before
         st.switch_page(PAGES["browse"], query_params={key: st.query_params.get_all(key) for key in st.query_params})
     page_frame.guarded(chosen.run)()
 else:

@@ -45,21 +45,21 @@ HOW = {
 @page_frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
 def browse() -> None:
     _open_on_two()
-    view = run_choice.choose_split(run_choice.choose_run(film=True), film=True)
+    view = run_choice.choose_split(run_choice.choose_run(moments=True), moments=True)
     with st.sidebar:
-        address.adopt("query", int, lambda item: view.whole.row(item) is not None)
+        address.load("query", int, lambda item: view.collection.row(item) is not None)
         other = comparison_choice.choose(view)
         st.divider()
         sources = candidates.sources(view, with_rival=other is not None)
-        source = page_frame.few("Queries", sources, key="source", link="queries")
+        source = page_frame.radio("Queries", sources, key="source", link="queries")
         below = st.container()
         st.divider()
         key, sizes = ("shown of two", PER_ROWS) if other else ("shown", PER_PAGE)
         size = page_frame.choice("Neighbours on a page", sizes, key=key, link="shown")
-        most = max(2, min(MOST_K, len(view.whole.gallery) - 1))
+        most = max(2, min(MOST_K, len(view.collection.gallery) - 1))
         help = "How many of the first the query's scores count"
-        k = page_frame.slide("Top k", 1, most, key="k", initial=min(K, most), link="k", help=help)
-    queries, gallery_size = len(view.whole.query), len(view.whole.gallery)
+        k = page_frame.slider("Top k", 1, most, key="k", initial=min(K, most), link="k", help=help)
+    queries, gallery_size = len(view.collection.query), len(view.collection.gallery)
     about = f"{view.run.summary} · {view.split}, {queries:,} queries in {gallery_size:,} images · {view.provenance}"
     if other is not None and other.view.run != view.run:
         about += f" · {other.view.run.name}: {other.view.provenance}"
@@ -71,7 +71,7 @@ def browse() -> None:
         offered = ("search", "why") if other else ("search", "like", "unlike") if source == "upload" else query.CLICKS
         scene = _scene(view, other, size, k, [one for one in offered if one != "why" or view.step is None])
     with below:
-        allowed = scene.chosen.queries(view.images, view.whole.query.items)
+        allowed = scene.chosen.queries(view.images, view.collection.query.items)
         chosen = candidates.choose(source, view, allowed, other)
     if source == "upload":
         query.ask_upload(scene)
@@ -119,8 +119,8 @@ def _scene(view: SplitView, other: ComparisonChoice | None, size: int, k: int, c
     """The row of tools over the answers, and what they say."""
     ways = {one: query.CLICKS[one] for one in clicks}
     click = page_frame.select("A click on a result", ways, key="click", link="click", width=200)
-    with st.popover("Filter" + (" (on)" if filters.on(view.images) else ""), icon=":material/filter_alt:"):
-        chosen = filters.choose(view.images, view.whole.gallery.items, *view.key)
+    with st.popover("Filter" + (" (on)" if filters.is_active(view.images) else ""), icon=":material/filter_alt:"):
+        chosen = filters.choose(view.images, view.collection.gallery.items, *view.key)
     return Scene(view, other, size, k, chosen, click)
 
 
@@ -128,7 +128,9 @@ def _explain(scene: Scene, item: int) -> None:
     """Why the result that was clicked is alike: both pictures with what their regions add to the similarity, or the
     sentence that says why not."""
     view = scene.view
-    result = address.follow(query.PAIR, int, lambda one: one != item and view.whole.position(one) is not None)
+    result = address.load_and_store(
+        query.PAIR, int, lambda one: one != item and view.collection.position(one) is not None
+    )
     if result is None:
         st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
         return
@@ -144,7 +146,7 @@ def _explain(scene: Scene, item: int) -> None:
         drawn.append(
             Regions(
                 pictures.thumbnail(seen, SIDE),
-                f"{which}: {cards.named(view.images, one)}",
+                f"{which}: {cards.image_title(view.images, one)}",
                 found.maps[at].round(5).tolist(),
                 found.words(at),
             )
@@ -152,7 +154,7 @@ def _explain(scene: Scene, item: int) -> None:
     words = f"{found.summary} {HOW[found.exact]}"
     if found.matches:
         words += " Lines join the regions whose pairs add most to the cosine."
-    if view.whole.similarity != "cosine":
+    if view.collection.similarity != "cosine":
         words += " This run ranks by distance; the picture explains the cosine."
     title = f"Why these two are alike: cosine {found.similarity:.3f}"
     look: dict[str, str | float] = {"largest": found.largest, "unit": "of the cosine", "title": title, "how": words}
@@ -168,26 +170,26 @@ def _offer_files(scene: Scene, item: int, evidence: list[Evidence]) -> None:
         if len(evidence) > 1:
             there = comparison.ranks(evidence[1])
             columns["other_rank"] = lambda one: ranked_answer.rank_words(there[one]) if one in there else ""
-        return answer.table(view.whole, first, _part(scene, first).places, columns)
+        return answer.table(view.collection, first, _part(scene, first).places, columns)
 
     look: dict[str, Any] = {"width": "stretch"}
     with st.popover("Export", icon=":material/download:"):
-        page_frame.offer("Ranking as CSV", table, f"{name}.csv", icon="table", **look)
+        page_frame.download("Ranking as CSV", table, f"{name}.csv", icon="table", **look)
         look["help"] = f"The query and its first {scene.k} (Top k), 17 cm wide at 300 dpi, without the filter"
         for format, kind in (("png", "image/png"), ("pdf", "application/pdf")):
-            make = partial(answer.figure, view.whole, first, scene.k, format)
+            make = partial(answer.figure, view.collection, first, scene.k, format)
             label = f"Figure for a paper as {format.upper()}"
-            page_frame.offer(label, make, f"{name}-figure.{format}", kind, icon="article", **look)
+            page_frame.download(label, make, f"{name}-figure.{format}", kind, icon="article", **look)
 
 
 def _draw_answer(scene: Scene, item: int, tools: DeltaGenerator) -> list[Evidence] | None:
     """One answer; None while the query that the person changed is not embedded yet."""
-    view, whole = scene.view, scene.view.whole
+    view, whole = scene.view, scene.view.collection
     refined = query.adopt(whole, f"{view.run.name} {view.split} {item}")
     if view.has_encoder:
         with tools:
             source = view.run.picture(item, side=cards.LARGE)
-            query.ask_part(source, f"the query: {cards.named(view.images, item)}", refined.part)
+            query.ask_part(source, f"the query: {cards.image_title(view.images, item)}", refined.part)
     query.show(scene, refined)
     vectors, ready = query.refined_vectors(scene, item, refined)
     if not ready:
@@ -214,9 +216,9 @@ def _draw_two(scene: Scene, other: ComparisonChoice, compared: OtherRanking, ite
     view = scene.view
     if other.ours.row(item) is None or compared.collection.row(item) is None:
         st.info(page_frame.as_text(f"{compared.title} has no answer to this query; choose another one."))
-        return [view.whole.ask(item)]
+        return [view.collection.ask(item)]
     # Both answers are numbered as this run numbers images, so its pictures show them.
-    shown, beside = replace(view, whole=other.ours), replace(view, whole=compared.collection)
+    shown, beside = replace(view, collection=other.ours), replace(view, collection=compared.collection)
     ours = other.ours.ask(item)
     theirs = compared.ask(item)
     left, right = _part(scene, ours), _part(scene, theirs)
@@ -241,7 +243,7 @@ def _draw_two(scene: Scene, other: ComparisonChoice, compared: OtherRanking, ite
 
 def _on_page(part: ranked_answer.ShownPart, scene: Scene, item: int, depth: int) -> ranked_answer.ShownPart:
     """The neighbours on this page of `depth` ones."""
-    here, count = page_frame.part(query.page_key(item), depth, scene.size), len(part.places)
+    here, count = page_frame.page_slice(query.page_key(item), depth, scene.size), len(part.places)
     return replace(part, start=min(here.start, count), stop=min(here.stop, count))
 
 

@@ -68,7 +68,7 @@ def page_key(about: object) -> str:
 def turn_pages(about: object, count: int, size: int) -> None:
     """The pages' numbers, where there are several."""
     with st.container(horizontal=True, horizontal_alignment="right"):
-        page_frame.turn(page_key(about), count, size)
+        page_frame.page_buttons(page_key(about), count, size)
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,16 @@ def adopt(whole: Collection, query: str) -> Refined:
     def items(text: str) -> list[int]:
         return [int(one) for one in text.split(",")][:MOST]
 
-    new = [address.adopt(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
-    new.append(address.adopt(PART, _read_part, default=None))
+    new = [address.load(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
+    new.append(address.load(PART, _read_part, default=None))
     if state.get(OF, query) != query and not any(new):
         forget()
     state[OF] = query
     like, unlike = (tuple(one for one in state.get(name, []) if known([one])) for name in (LIKE, UNLIKE))
     for name, those in ((LIKE, like), (UNLIKE, unlike)):
-        address.tell(name, ",".join(map(str, those)) or None)
+        address.store(name, ",".join(map(str, those)) or None)
     part = state.get(PART)
-    address.tell(PART, part and ",".join(f"{one:g}" for one in part))
+    address.store(PART, part and ",".join(f"{one:g}" for one in part))
     return Refined(like, unlike, part)
 
 
@@ -185,7 +185,7 @@ def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarr
     """What to search with instead of an image's own vector (None: with that), and whether it is there yet."""
     if not refined:
         return None, True
-    whole = scene.view.whole
+    whole = scene.view.collection
     vector: np.ndarray | None = whole.one(item).vectors[0]
     if refined.part:
         vector = background.if_ready(cache.embedded_part(scene.view, item, refined.part))
@@ -206,7 +206,7 @@ def ask_upload(scene: Scene) -> None:
     files, images = [data for data, _ in readable], [image for _, image in readable]
     if not images and not words:
         return
-    refined = adopt(view.whole, f"{view.run.name} {view.split} upload")
+    refined = adopt(view.collection, f"{view.run.name} {view.split} upload")
     if len(files) == 1:
         ask_part(pictures.thumbnail(images[0], cards.LARGE), "your picture", refined.part)
     else:
@@ -219,7 +219,7 @@ def ask_upload(scene: Scene) -> None:
     if len(images) > 1:
         alt, title = "the first of the uploaded pictures", f"Your {len(images)} pictures"
         panel = Query(panel.src, alt, title, ["the first is shown"])
-    _answer(scene, vectors(view.whole, refined, found), panel)
+    _answer(scene, vectors(view.collection, refined, found), panel)
 
 
 def _readable(files: Sequence[bytes]) -> list[tuple[bytes, Image.Image]]:
@@ -265,7 +265,7 @@ def _embedded(scene: Scene, files: Sequence[bytes], words: str, refined: Refined
 
 
 def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
-    whole = scene.view.whole
+    whole = scene.view.collection
     if not cache.searchable(scene.view):
         return
     scores, positions = whole.ask_vectors(found)
@@ -274,7 +274,7 @@ def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
         st.info(f"Unknown: no image reaches {kept['value']:.3g}, the threshold that is kept with this run.")
     passed = scene.chosen.neighbours(whole.images, whole.gallery.items[positions])
     scores, positions = scores[passed], positions[passed]
-    here = page_frame.part(page_key("upload"), len(positions), scene.size)
+    here = page_frame.page_slice(page_key("upload"), len(positions), scene.size)
     title = f"Neighbours {here.start + 1} to {here.stop}" if here.start else f"Nearest {here.stop}"
     listed = cards.unjudged(scene.view, positions[here], scores[here], here.start)
     note = f"of {len(whole.gallery):,} images by {whole.similarity}"

@@ -31,7 +31,7 @@ def confused(scene: Scene) -> None:
     ranking = background.or_wait(neighbours(scene.view))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        k = page_frame.slide("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
+        k = page_frame.slider("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
     confusion = data_checks.confusion(ranking, k)
     if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")
@@ -39,7 +39,7 @@ def confused(scene: Scene) -> None:
     known = {str(label): str(scene.names[label]) for label in sorted(set(ranking.query_labels.tolist()))}
     with tools:
         size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
-        around = page_frame.several(
+        around = page_frame.multiselect(
             "Around these classes",
             known,
             key="around",
@@ -78,7 +78,7 @@ def _matrix(scene: Scene, ranking: Ranking, confusion: Confusion, k: int, size: 
 def _query(scene: Scene, ranking: Ranking, k: int, label: int, other: int) -> dict[str, str]:
     """Browse, at the image of one class that has the most neighbours of another, among the images of its class."""
     row = data_checks.most_confused(ranking, k, label, other)
-    asked = scene.view.whole.query
+    asked = scene.view.collection.query
     items = asked.items[asked.labelled]  # the ranking is of these alone
     query = {} if row is None else {"query": str(int(items[row]))}
     return {"queries": "class", "class": str(scene.names[label]), "k": str(k), **query}
@@ -120,7 +120,7 @@ def _about(scene: Scene) -> str:
 
 def _show(scene: Scene, *labels: int) -> None:
     """Some images of a class, and of the one that it is taken for; a click opens one on the Browse page."""
-    whole, sections = scene.view.whole, []
+    whole, sections = scene.view.collection, []
     for label in labels:
         items = whole.gallery.items[whole.gallery.labels == label][:DEPTH]
         images = [cards.card(scene.view, item) for item in items]
@@ -136,7 +136,10 @@ def _show(scene: Scene, *labels: int) -> None:
 
 def slices(scene: Scene) -> None:
     """The mean score of each class, or of the images with each value of another field, the worst first."""
-    whole, titles = scene.view.whole, {column: ONE_QUERY.get(column, column) for column in scene.view.whole.columns}
+    whole, titles = (
+        scene.view.collection,
+        {column: ONE_QUERY.get(column, column) for column in scene.view.collection.columns},
+    )
     columns = slicing_fields(scene.view.images, whole.query.items)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         score = page_frame.select("Score", titles, key="check by", initial="MAP@R", link="by")

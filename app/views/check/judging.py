@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import streamlit as st
 
-from app.components.gallery import Card, CardSection, Frame, Judging, Query, Told, gallery
+from app.components.gallery import Card, CardSection, Frame, Judging, JudgingAction, Query, gallery
 from app.results import cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background, page_frame, settings
@@ -54,7 +54,7 @@ class Doubts:
         """Those of the splits that a person chooses."""
         counts = {"": f"All splits ({len(self):,})"}
         counts |= {str(one): f"{one} ({(self.where == one).sum():,})" for one in np.unique(self.where)}
-        split = page_frame.choice("Splits", counts, key="doubts of", link="of", **page_frame.BARE)
+        split = page_frame.choice("Splits", counts, key="doubts of", link="of", **page_frame.COMPACT)
         return self.take(self.where == split) if split else self
 
 
@@ -71,9 +71,9 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
     view, pager, tools = scene.view, f"page of {listed.id}", st.container(horizontal=True, vertical_alignment="center")
     with tools:
         doubts = doubts.choose()
-    here = doubts.take(page_frame.part(pager, len(doubts), ON_A_PAGE))
-    known, items = selection.known(view.run), here.items.tolist()
-    item = address.follow("item", int, items, key=ITEM)
+    here = doubts.take(page_frame.page_slice(pager, len(doubts), ON_A_PAGE))
+    known, items = selection.marks_of(view.run), here.items.tolist()
+    item = address.load_and_store("item", int, items, key=ITEM)
     still = [row for row, one in enumerate(items) if not known.get(one, Mark()).answer]
     at = (still or [0])[0] if item is None else items.index(item)
     coming = [at, *(row for row in still if row > at), *(row for row in still if row < at)][: AHEAD + 1]
@@ -84,7 +84,7 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
                 query = {"run": view.run.name, "split": split, "query": str(items[at])}
                 page_frame.link_to("browse", "Browse this image", query)
 
-    def tell(told: Told) -> dict[str, int | None]:
+    def tell(told: JudgingAction) -> dict[str, int | None]:
         page, given = st.session_state[pager], _given(scene)
         then: dict[str, int | None] = {ITEM: told.at}
         with page_frame.refusals(lambda why: st.toast(f"The mark could not be saved: {why}")):
@@ -106,7 +106,7 @@ def judge(scene: Scene, doubts: Doubts, listed: CardSection) -> None:
         on_select=selection.chooser(view.run, items),
         judging=Judging(frames, said, names, bool(_given(scene)), tell),
     )
-    page_frame.turn(pager, len(doubts), ON_A_PAGE)
+    page_frame.page_buttons(pager, len(doubts), ON_A_PAGE)
     if reading.value is None:
         background.note(reading)
 
@@ -123,9 +123,9 @@ def _given(scene: Scene) -> Before:
     return st.session_state.setdefault(f"answers before, {scene.view.run.name}", [])
 
 
-def _answer(scene: Scene, here: Doubts, told: Told, given: Before) -> None:
+def _answer(scene: Scene, here: Doubts, told: JudgingAction, given: Before) -> None:
     """Keep what a person said of some images, and what stood there before."""
-    known = selection.known(scene.view.run)
+    known = selection.marks_of(scene.view.run)
     changes: dict[int, Mark | None] = {}
     if told.label and told.label not in scene.names:
         raise ValueError(f"there is no class {told.label}.")
@@ -219,7 +219,7 @@ def _large(scene: Scene, item: int, facts: list[tuple[str, str, str]]) -> Query:
 
 def _row(scene: Scene, judged: int, title: str, items: list[int]) -> CardSection:
     """A row of evidence. Neighbours may be of any class, and are right where they have that of the judged one."""
-    labels, own = scene.view.images.labels, cards.named(scene.view.images, judged)
+    labels, own = scene.view.images.labels, cards.image_title(scene.view.images, judged)
     if title != NEAREST:
         return CardSection(title, title, [cards.card(scene.view, one) for one in items], size="small quiet")
     verdicts = cards.right(scene.view.images, compared(labels[items], labels[judged]))
@@ -236,7 +236,7 @@ def _card(scene: Scene, here: Doubts, row: int) -> Card:
         said = f"{where} · {words[verdict]}"
         pair = cards.pair(scene.view, item, other, verdict == SAME, value=f"{here.shares[row]:.3f}", subtitle=said)
         return replace(pair, id=item)
-    name = apart(str(scene.names[here.suggested[row]]), cards.named(images, item))
+    name = apart(str(scene.names[here.suggested[row]]), cards.image_title(images, item))
     likely = "" if np.isnan(here.shares[row]) else f" · {here.shares[row]:.0%}"
     return cards.card(scene.view, item, value=f"{where}{likely}", subtitle=f"looks like {name}")
 

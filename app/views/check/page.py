@@ -31,13 +31,13 @@ MOST = 4 * ON_A_PAGE
 
 @page_frame.page("Check", "Classes that are confused, labels that look wrong, and duplicate images.")
 def check() -> None:
-    run = run_choice.choose_run(film=True)
+    run = run_choice.choose_run(moments=True)
     with st.sidebar:
         titles = {part: title for part, (title, _) in (PARTS | WHOLE).items()}
-        part = page_frame.few("Show", titles, key="checked", link="show")
+        part = page_frame.radio("Show", titles, key="checked", link="show")
     if part in PARTS:
-        view = run_choice.choose_split(run, film=True)
-        page_frame.say(f"{run.summary} · {view.split}, {len(view.whole.query):,} images · {view.provenance}")
+        view = run_choice.choose_split(run, moments=True)
+        page_frame.say(f"{run.summary} · {view.split}, {len(view.collection.query):,} images · {view.provenance}")
         run_choice.say_left_out(view)
         run_choice.need_classes(view)
         PARTS[part][1](Scene(view))
@@ -114,7 +114,7 @@ def _pairs(scene: Scene, across: bool = False) -> Doubts:
     """Every image that is at least so similar to another one, with the most similar, the most similar pair first.
     across: only pairs in two splits."""
     look: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
-    least = page_frame.slide("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **look)
+    least = page_frame.slider("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **look)
     whole = scene.whole()
     rows, similarities = background.or_wait(alike(scene.view, least, whole))
     pairs = whole.items[rows]
@@ -135,7 +135,7 @@ def _pairs(scene: Scene, across: bool = False) -> Doubts:
 def _marked(scene: Scene) -> None:
     """Everything that was answered, and what can be done with it."""
     view, images = scene.view, scene.view.images
-    known = {item: mark for item, mark in selection.known(view.run).items() if mark.answer}
+    known = {item: mark for item, mark in selection.marks_of(view.run).items() if mark.answer}
     if not known:
         st.info("Nothing is marked yet. Judge images under Label errors, Duplicates or Leakage.")
         undo_button(scene)
@@ -143,10 +143,12 @@ def _marked(scene: Scene) -> None:
     st.markdown(f"**{marks.where(images, known)}.**")
     with st.container(horizontal=True):
         undo_button(scene)
-        page_frame.offer("Marks as CSV", lambda: marks.as_table(images, sorted(known), known), "marks.csv")
+        page_frame.download("Marks as CSV", lambda: marks.as_table(images, sorted(known), known), "marks.csv")
         if images.root is not None and images.pixels is None:
             help = "The corrected data set as a table, which the data set “manifest” reads."
-            page_frame.offer("Corrected images", lambda: marks.as_manifest(images, known), "corrected.csv", help=help)
+            page_frame.download(
+                "Corrected images", lambda: marks.as_manifest(images, known), "corrected.csv", help=help
+            )
     _offer_training(view.run, known)
     sections = []
     for answer, title in TITLES.items():
@@ -159,7 +161,7 @@ def _marked(scene: Scene) -> None:
 
 
 def _card(scene: Scene, item: int, mark: Mark) -> Card:
-    name = apart(mark.label, cards.named(scene.view.images, item))
+    name = apart(mark.label, cards.image_title(scene.view.images, item))
     words = f"is {name}" if mark.label else f"repeats {mark.of}" if mark.of else ""
     split = str(splits_of(scene, np.array([item]))[0])
     return cards.card(scene.view, item, value=split, subtitle=words)

@@ -45,7 +45,7 @@ def alike(view: SplitView, least: float, _whole: EmbeddingSet) -> tuple[np.ndarr
 @background.job("Looking for the neighbours of every image", keep=4)
 def neighbours(view: SplitView) -> Ranking:
     """The first `DEPTH` of the gallery images that have a class, for every query that has one."""
-    return view.whole.known_neighbours(DEPTH)
+    return view.collection.known_neighbours(DEPTH)
 
 
 @background.job("Comparing with the run before the corrections", keep=8)

@@ -80,7 +80,7 @@ class Scene:
 def figures() -> None:
     topics = figure_topics.topics()
     topic_of = {name: topic for topic, names in topics.items() for name in names}
-    address.adopt("figure", str, topic_of)
+    address.load("figure", str, topic_of)
     titles = {one: lab.figures.get(one).title for one in topic_of}
     page_frame.need("figure", titles, f"There is no figure {address.missing('figure')}. Choose another.")
     state = st.session_state
@@ -118,7 +118,7 @@ def _settings(scene: Scene) -> dict[str, Any]:
     shown, folded = ([knob for knob in knobs if knob.name not in idle] for knobs in figure.controls())
     values = sliders.panel(shown, scene.root)
     if folded:
-        with page_frame.fold("More settings", link="more"):
+        with page_frame.expander("More settings", link="more"):
             values |= sliders.panel(folded, scene.root)
     return values
 
@@ -127,10 +127,10 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
     kind, name = scene.kind, scene.name
     figure = kind(**values | _grips(scene, values))
     settings.confine_figure(kind.Knobs, dict(figure.knobs))
-    address.tell("figure", name)
+    address.store("figure", name)
     defaults = type(figure.knobs)()
     moved = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
-    if not address.tell_object("knobs", moved):
+    if not address.store_object("knobs", moved):
         st.caption("There are too many points for a link; the code below holds them all.")
     words = ""
     if scene.in_page:
@@ -153,7 +153,7 @@ def _show(scene: Scene, values: dict[str, Any]) -> None:
             _show_code(drawn)
     if kind.source != figure_topics.MORE:
         page_frame.say(f"After {kind.source}.")
-    with page_frame.fold("Description and code" if words else "Code", link="code"):
+    with page_frame.expander("Description and code" if words else "Code", link="code"):
         if words:
             st.text(words)
         st.code(figure.code(), language="python")
@@ -236,7 +236,7 @@ def _adopt_knobs(scene: Scene) -> None:
     def read(text: str) -> tuple[str, dict[str, Any]]:
         return name, scene.legal(address.read_object(text))
 
-    address.adopt("knobs", read, default=(name, {}))
+    address.load("knobs", read, default=(name, {}))
     given = st.session_state.pop("knobs", None)
     if given and given[0] == name:
         _reset(scene)

@@ -70,9 +70,9 @@ def images_of_the_set() -> None:
     for name, one in images.splits.items():
         split[one.items] = name
     for name in run.splits:
-        whole = cache.split_view(run, name).whole
+        whole = cache.split_view(run, name).collection
         right[whole.query.items] = whole.stored.get("r@1", np.nan)
-    scene = Scene(run, images, split.astype(str), right, selection.known(run))
+    scene = Scene(run, images, split.astype(str), right, selection.marks_of(run))
     counts = dict(zip(*np.unique(scene.split, return_counts=True), strict=True))
     with st.sidebar:
         passing, measured = _passing(scene, counts), not np.isnan(scene.right).all()
@@ -82,14 +82,14 @@ def images_of_the_set() -> None:
     listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     page_frame.say(f"{scene.run.summary} · {len(scene.images):,} images: {listed}")
     items = _ordered(scene, passing, order)
-    here = items[page_frame.part("grid page", len(items), size)]
+    here = items[page_frame.page_slice("grid page", len(items), size)]
     selection.bar(run, {"page": here, "all": items} if len(items) > len(here) else {"all": items})
     note = "Click to select; Shift and a click selects all up to there."
     nothing = "No image passes. Widen the filter, or clear the search."
     drawn = [scene.card(item, order == "wrong") for item in here.tolist()]
     section = CardSection("images", f"{len(items):,} images", drawn, note, nothing)
     gallery([section], key="grid", **selection.choosable(run, [section]))
-    page_frame.turn("grid page", len(items), size)
+    page_frame.page_buttons("grid page", len(items), size)
 
 
 def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:
@@ -102,13 +102,13 @@ def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:
     titles = {"all": "All images", "selected": "The selected ones", "marked": "Those with an answer"}
     titled = {one: f"{titles.get(one, one[4:])} ({len(items):,})" for one, items in lists.items()}
     items = lists[page_frame.select("Show", titled, key="grid of", link="only")]
-    splits = page_frame.several("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
+    splits = page_frame.multiselect("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
     words = page_frame.text("Find", key="grid words", most=LONGEST, link="find", placeholder="file or class")
-    with st.popover("Filter" + (" (on)" if filters.on(images) else ""), icon=":material/filter_alt:"):
+    with st.popover("Filter" + (" (on)" if filters.is_active(images) else ""), icon=":material/filter_alt:"):
         narrowed = filters.choose(images, everything, run.name, "every split", run.stamp, sides=False)
     keep = np.isin(scene.split[items], splits) if splits else np.ones(len(items), bool)
     if words.strip():
-        keep &= np.isin(items, filters.holding(filters.texts_of(run.name, run.stamp, images), words))
+        keep &= np.isin(items, filters.rows_with_words(filters.texts_of(run.name, run.stamp, images), words))
     return items[keep & narrowed.queries(images, items)]
 
 

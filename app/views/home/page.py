@@ -34,7 +34,7 @@ def home() -> None:
         run_choice.offer_demo()
     else:
         st.info("Two runs on the same pictures that were trained differently are compared here once both have ended.")
-    run_choice.doors()
+    run_choice.show_starting_points()
     st.fragment(page_frame.guarded(_training))()
 
 
@@ -50,7 +50,7 @@ def _tell(found: Scene) -> None:
     if item is None:
         st.html(f'<div class="told"><div>{rows}</div></div>')
         return
-    picture, name = low.view.run.picture(item, side=cards.LARGE), escape(cards.named(low.view.images, item))
+    picture, name = low.view.run.picture(item, side=cards.LARGE), escape(cards.image_title(low.view.images, item))
     asked = f'<img src="{picture}" alt="{name}"><figcaption>Which pictures show the same?</figcaption>'
     st.html(f'<div class="told"><figure>{asked}</figure><div>{rows}</div></div>')
     high.view.link("Look closer at this search", query=str(item), rival=f"run:{low.view.run.name}")
@@ -65,7 +65,7 @@ MARKS = {
 
 
 def _row(answer: Answer, item: int) -> str:
-    evidence = answer.view.whole.ask(item)
+    evidence = answer.view.collection.ask(item)
     cells = []
     for card in cards.neighbours(answer.view, evidence, np.arange(min(ROW, evidence.ranking.neighbours.shape[1]))):
         sign, look, words = MARKS[card.right]
@@ -87,7 +87,7 @@ def _training() -> None:
         done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
     if waiting:
-        queueing.say_standing()
+        queueing.show_queue_problem()
     if runs:
         more = f" (and {len(runs) - AT_ONCE} more)" if len(runs) > AT_ONCE else ""
         page_frame.link_to("watch", f"Watch them learn{more}", {"watched": runs[0].name})

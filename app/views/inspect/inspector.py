@@ -42,7 +42,7 @@ class Findings:
 def choose_loss(run: Run) -> ChosenLoss:
     """Draw the loss and its knobs; the run's own first, with its knobs."""
     config = run.config
-    names = knob_forms.offered("lab.losses")
+    names = knob_forms.available("lab.losses")
     first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
     if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
         st.session_state["loss of"], st.session_state["loss"] = run.name, first
@@ -50,10 +50,10 @@ def choose_loss(run: Run) -> ChosenLoss:
     name = page_frame.select("Loss", titles, key="loss", initial=first)
     knobs = knob_forms.open_knobs(SECTIONS["loss"], name)
     root = f"inspect.{run.name}.{name}"
-    sliders.adopt(config.loss, name, knobs, root)
-    with page_frame.fold("Settings of this loss", link="settings"):
+    sliders.load(config.loss, name, knobs, root)
+    with page_frame.expander("Settings of this loss", link="settings"):
         values = sliders.panel(knobs, root)
-    sliders.tell(config.loss, name, values)
+    sliders.store(config.loss, name, values)
     wrapped = bool(config.wrappers) and name == config.loss.name
     if wrapped:
         page_frame.say(f"With the run's wrappers: {', '.join(one.name for one in config.wrappers)}.")
@@ -62,7 +62,7 @@ def choose_loss(run: Run) -> ChosenLoss:
 
 def on_pairs(run: Run) -> bool:
     """Whether the run's loss compares embeddings with each other, so that its pairs have gradients."""
-    name = run_choice.chosen_name(run_choice.described(run), "loss")
+    name = run_choice.chosen_name(run_choice.config_of(run), "loss")
     return name in lab.losses.names() and lab.losses.get(name).family not in ("classification", "proxy")
 
 

@@ -66,14 +66,14 @@ class Scene:
     "The gradient of any loss on every pair of a batch: which pairs it pulls together, pushes apart or ignores.",
 )
 def inspect() -> None:
-    view = run_choice.choose_split(run_choice.choose_run(fits=inspector.on_pairs))
+    view = run_choice.choose_split(run_choice.choose_run(preferred=inspector.on_pairs))
     run_choice.need_classes(view)
     folder = view.run.folder
     offered = batches.offered(folder)
-    address.adopt("loss", str, lab.losses.names())
+    address.load("loss", str, lab.losses.names())
     with st.sidebar:
         code = page_frame.select("Batch", offered, key="batch", link="batch")
-        came = address.adopt("query", int, lambda item: code != batches.QUERY or view.whole.row(item) is not None)
+        came = address.load("query", int, lambda item: code != batches.QUERY or view.collection.row(item) is not None)
         if code == batches.DRAWN:
             page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
             another = {"sampled": st.session_state["sampled"] + 1}
@@ -81,13 +81,15 @@ def inspect() -> None:
             st.button("Draw another batch", on_click=lambda: st.session_state.update(another), **look)
         chosen = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", PARTS, key="show", link="show")
+        part = page_frame.radio("Show", PARTS, key="show", link="show")
     item = st.session_state.get("query")
-    if code == batches.QUERY and view.whole.row(item) is None:
-        known = view.whole.query.items[view.whole.query.labelled]  # a query without a class asks no loss anything
+    if code == batches.QUERY and view.collection.row(item) is None:
+        known = view.collection.query.items[
+            view.collection.query.labelled
+        ]  # a query without a class asks no loss anything
         item = st.session_state["query"] = int(known[0])
     draw = st.session_state.get("sampled", 0)
-    batch = batches.read(folder, code, view.whole, draw, item)
+    batch = batches.read(folder, code, view.collection, draw, item)
     about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
     _say(view, batch, offered[code])
     if came and item not in batch.embedded.items:
@@ -95,8 +97,8 @@ def inspect() -> None:
     inspector.check(batch)
     findings = background.or_wait(inspector.find(view, about, chosen.code, chosen, batch))
     at = _query_of(batch, findings, code, item)
-    address.tell("loss", chosen.name)
-    address.tell("query", int(batch.embedded.items[at]))
+    address.store("loss", chosen.name)
+    address.store("query", int(batch.embedded.items[at]))
     scene = Scene(view, batch, about, chosen, findings, at)
     if findings.limits:
         words = findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")
@@ -284,7 +286,7 @@ def _bound(scene: Scene) -> None:
             words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
             text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
             st.badge(text, color="blue" if bound.holds else "red")
-    chosen = page_frame.choice("Metric", list(bounds), key="bounded", link="bounded", **page_frame.BARE)
+    chosen = page_frame.choice("Metric", list(bounds), key="bounded", link="bounded", **page_frame.COMPACT)
     _chart(bounds[chosen].figure(), bounds[chosen].summary, f"bound {chosen}")
     st.text(bounds[chosen].summary)
 

@@ -151,7 +151,7 @@ def categories(scene: Scene, selected: np.ndarray) -> tuple[list[Category], np.n
         measured = background.if_ready(cache.measured(scene.view))
         if measured is None:
             return not_yet
-        rows = scene.view.whole.rows(sheet.on_map.items)
+        rows = scene.view.collection.rows(sheet.on_map.items)
         return scale(np.where(rows >= 0, measured["mAP"][rows], np.nan))
     return by_value(scene.field, *coded_by(scene, scene.field), selected)
 

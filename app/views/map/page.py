@@ -35,11 +35,11 @@ ON_A_PAGE = 48
     "Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map."
 )
 def show() -> None:
-    view = run_choice.choose_split(run_choice.choose_run(film=True), film=True)
+    view = run_choice.choose_split(run_choice.choose_run(moments=True), moments=True)
     with st.sidebar:
         method = _choose_method(view)
         both = pair.choose(view)
-        fields = colouring.fields(view.whole)
+        fields = colouring.fields(view.collection)
         if both is not None:
             left_out = (colouring.NEAREST, colouring.PRECISION)
             fields = [pair.OVERLAP, *(field for field in fields if field not in left_out)]
@@ -49,12 +49,12 @@ def show() -> None:
         pair.show(view, both, method, field)
         return
     drawn, shown_method = _map_of(view, method)
-    sheet = scenes.sheet(*view.key, view.whole)
-    item = address.follow("item", int, lambda one: sheet.row(one) is not None)
+    sheet = scenes.sheet(*view.key, view.collection)
+    item = address.load_and_store("item", int, lambda one: sheet.row(one) is not None)
     key = (*view.key, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # it is shown with its neighbours as soon as they can be searched
-    flat, quality = drawn.at(run_choice.THE_END if view.step is None else view.step)
+    flat, quality = drawn.at(run_choice.FINAL if view.step is None else view.step)
     scene = Scene(view, sheet, flat, shown_method, field, item, k)
     _say(scene)
     selected = np.isin(scene.items, selection.read(view.run))
@@ -157,7 +157,7 @@ def _draw(scene: Scene, selected: np.ndarray) -> None:
         selected=selected,
         picked=item,
         near=None if item is None else scene.near[:2],
-        kept=scenes.kept_in_address(points.of),
+        kept=scenes.kept_in_address(points.version),
         on_select=partial(scenes.select, scene.view, scene.items),
         on_pick=scenes.pick,
     )
@@ -203,17 +203,17 @@ def _draw_images(scene: Scene, chosen: np.ndarray) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if item is not None:
             with st.container(horizontal=True, width="content"):
-                if scene.view.whole.row(item) is not None:
+                if scene.view.collection.row(item) is not None:
                     scene.view.link("Browse", query=str(item))
                     scene.view.link("Inspect", "inspect", query=str(item), batch="query")
                 scenes.deselect()
-        page_frame.turn("selection page", len(chosen), ON_A_PAGE)
+        page_frame.page_buttons("selection page", len(chosen), ON_A_PAGE)
 
 
 def _selection(scene: Scene, chosen: np.ndarray) -> CardSection:
     labels, count = scene.view.images.labels[chosen], len(chosen)
     classes, without = len(np.unique(labels[labelled(labels)])), int((~labelled(labels)).sum())
-    here = page_frame.part("selection page", count, ON_A_PAGE)
+    here = page_frame.page_slice("selection page", count, ON_A_PAGE)
     part = f", {here.start + 1:,} to {here.stop:,} shown" if count > ON_A_PAGE else ""
     lacking = f" ({without:,} without a class)" if without and classes else ""
     of = f"of {counted(classes, 'class', 'classes')}{lacking}, by class" if classes else "without a class"

@@ -81,12 +81,12 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
     """Draw the choice of what to compare the run with; None while nothing is to be compared."""
     run, split = view.run, view.split
     steps = list(dict(run.moments)) if split == run_choice.VALIDATION else []
-    options = {"": "nothing"} | run_choice.on_the_same_images(view)
+    options = {"": "nothing"} | run_choice.runs_on_same_images(view)
     if view.step is not None and split in run.splits:
         options[f"step:{THE_END}"] = "this run as evaluated"
     options |= {f"step:{step}": f"this run after step {step:,}" for step in steps if step != view.step}
     help = "Another run on the same images, or, of validation images, another stored step of this run."
-    run_choice.leave_gone("beside")
+    run_choice.refuse_missing_run("beside")
     kind, _, name = page_frame.select("Compare with", options, key="beside", link="beside", help=help).partition(":")
     if not kind:
         return None
@@ -116,7 +116,7 @@ def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Me
     two, joined = background.or_wait(_laid_out(*both, method))
     k = min(k, two.near[0].shape[1])
     shares = spaces.overlap(two.near[0][:, :k], two.near[1][:, :k])
-    item = address.follow("item", int, lambda one: one in two.items)
+    item = address.load_and_store("item", int, lambda one: one in two.items)
     selected = np.isin(two.items, selection.read(view.run))
     scene = PairScene(view, both, two, field, k, shares, item, selected)
     sample = f", a random sample of the {two.total:,} that both have" if len(two.items) < two.total else ""
@@ -162,7 +162,7 @@ def _draw(scene: PairScene, look: str) -> None:
         selected=scene.selected,
         picked=scene.item,
         near=None if scene.item is None else scene.near(1),
-        kept=scenes.kept_in_address(points.of),
+        kept=scenes.kept_in_address(points.version),
         on_select=partial(scenes.select, scene.view, two.items),
         on_pick=scenes.pick,
     )
@@ -194,7 +194,7 @@ def _draw_images(scene: PairScene) -> None:
         other = next(one for one in scene.both if one is not scene.view).run.name
         rival = {} if other == scene.view.run.name else {"rival": f"run:{other}"}
         with st.container(horizontal=True):
-            if scene.view.whole.row(item) is not None:
+            if scene.view.collection.row(item) is not None:
                 scene.view.link("Browse both runs" if rival else "Browse", query=str(item), **rival)
             scenes.deselect()
 

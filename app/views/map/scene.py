@@ -9,7 +9,7 @@ import streamlit as st
 
 import lab.runs
 from app.components.gallery import Card
-from app.components.scatter import KEPT
+from app.components.scatter import BROWSER_PARAMETERS
 from app.results import cache, cards, selection
 from app.results.cache import SplitView
 from app.shared import address, background
@@ -73,11 +73,11 @@ def prepared(name: str, split: str, stamp: float, step: int | None, _sheet: Shee
 def kept_in_address(of: str) -> dict[str, str]:
     """How the browser showed these points when it last wrote into the address. of: that of `MapPoints`."""
     words = {}
-    for name in KEPT:
+    for name in BROWSER_PARAMETERS:
         key = f"{name} of {of}"
-        address.adopt(name, str, lambda text: len(text) <= LONGEST, key=key, default="")
+        address.load(name, str, lambda text: len(text) <= LONGEST, key=key, default="")
         words[name] = st.session_state.get(key, "")
-        address.tell(name, words[name], "")
+        address.store(name, words[name], "")
     return words
 
 

@@ -56,7 +56,7 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
         page_frame.link_to("watch", "Their curves", [("watched", first), *(("also", name) for name in others)])
     embedded = all(split in one.splits for one in chosen)
     views = VIEWS if embedded else VIEWS[1:]
-    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.BARE)
+    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.COMPACT)
     if view in VIEWS[:2] and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen, rows = chosen[:MAX_COMPARED], rows[:MAX_COMPARED]
@@ -135,8 +135,8 @@ def _methods(found: SameQueries, chosen: Sequence[Run], split: str, column: str,
         for sentence in compared.sentences[: len(lines) - 1]:  # the notes after them stand above already
             page_frame.say(sentence)
         with st.container(horizontal=True):
-            page_frame.offer("LaTeX", compared.latex(), "methods.tex", "text/plain")
-            page_frame.offer("CSV", compared.csv(), "methods.csv")
+            page_frame.download("LaTeX", compared.latex(), "methods.tex", "text/plain")
+            page_frame.download("CSV", compared.csv(), "methods.csv")
     if min(len(members) for members in places.values()) < NEEDED:
         page_frame.say(f"To compare methods and not networks, train each {NEEDED} times, with other seeds.")
         st.button(
@@ -191,7 +191,7 @@ def _disagreements(found: SameQueries, column: str, order: list[int], shown: Run
 
 def _classes(found: SameQueries, column: str, base: int) -> None:
     """The difference of one run to the base for each class, with its interval."""
-    with page_frame.fold("Classes", link="classes"):
+    with page_frame.expander("Classes", link="classes"):
         others = [name for name in found.names if name != found.names[base]]
         name = page_frame.select("Classes of", others, key="same run", link="of")
         by_class = found.by_class(column, base, found.names.index(name))
@@ -257,7 +257,7 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     order = [name for one in weighed.weights for name in one.knobs] if weighed else []
     known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
     words = f"the {min(AXES, len(known))} most important settings"
-    axes = page_frame.several("Axes", known, key="axes", link="axis", placeholder=words) or known[:AXES]
+    axes = page_frame.multiselect("Axes", known, key="axes", link="axis", placeholder=words) or known[:AXES]
     scored = [at for at, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")

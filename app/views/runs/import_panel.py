@@ -41,7 +41,7 @@ def panel(known: Library) -> None:
         if not st.session_state[OPEN]:
             return
         if files.guest():
-            st.caption(f":material/visibility: {folder_picker.OWNERS}")
+            st.caption(f":material/visibility: {folder_picker.OWNER_ONLY}")
             return
         st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
         kind = page_frame.choice("What to import", KINDS, key="kind brought", link="kind")

@@ -61,7 +61,7 @@ def remarks_of_several(runs: Sequence[Run], rows: Sequence[Row], known: Sequence
     """The form for several runs; what is left empty stays as it is. rows: theirs in the table."""
     words = f"Tag or group these {len(runs)} runs"
     key = "remarks of " + "/".join(run.name for run in runs)  # what was written for some is not meant for others
-    with page_frame.fold(words, link="together"), st.form(key, clear_on_submit=True, border=False):
+    with page_frame.expander(words, link="together"), st.form(key, clear_on_submit=True, border=False):
         added = st.multiselect("Add tags", known, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
         group = st.text_input("Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is")

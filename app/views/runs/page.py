@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.forms import knob_forms
 from app.results import findings
-from app.results.run_choice import library, say_what_next, warn
+from app.results.run_choice import library, show_first_steps, warn
 from app.shared import address, page_frame, settings
 from app.views.runs import comparison, import_panel, management
 from app.views.runs.management import Row, Scene
@@ -30,7 +30,7 @@ HOW_ORDERED = "Highest scores first. A click on the head of a column sorts, too,
 def runs() -> None:
     all_runs = library()
     state = st.session_state
-    anew = address.adopt("runs", lambda text: text.split(","), default=[])
+    anew = address.load("runs", lambda text: text.split(","), default=[])
     before = [] if anew else state.get("gone", [])
     asked = list(dict.fromkeys([*state.get("runs", []), *before]))
     gone = [name for name in asked if name not in all_runs.names]
@@ -43,7 +43,7 @@ def runs() -> None:
         with st.sidebar:
             warn(all_runs)
         import_panel.panel(all_runs)
-        say_what_next(broken=len(all_runs.broken))
+        show_first_steps(broken=len(all_runs.broken))
         _trash()
         return
     with st.sidebar:
@@ -63,7 +63,7 @@ def runs() -> None:
         st.caption(tables.UNLIKE)
     if {*chosen} != {*asked} - {*gone}:
         gone = st.session_state["gone"] = []  # somebody has chosen
-    if not address.tell("runs", ",".join([*chosen, *gone]) or None):
+    if not address.store("runs", ",".join([*chosen, *gone]) or None):
         st.caption("Too many runs are selected for a link.")
     if chosen:
         _selected(scene, chosen, split)
@@ -129,7 +129,7 @@ def _mailed(chosen: list[Run], split: str) -> None:
             made = kind.render(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
             st.session_state["page to mail"] = names, split, made, file
     if (kept := st.session_state.get("page to mail")) and kept[:2] == (names, split):
-        page_frame.offer(f"Download {kept[3]}", kept[2], kept[3], "text/html")
+        page_frame.download(f"Download {kept[3]}", kept[2], kept[3], "text/html")
 
 
 def _table(listed: list[Row], of: int) -> list[str]:
@@ -218,7 +218,7 @@ def _published(scene: Scene) -> None:
     lines = tables.published({one["data"] for one in scene.rows.values()})
     if lines:
         words = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
-        with page_frame.fold(words, link="published"):
+        with page_frame.expander(words, link="published"):
             st.dataframe(lines, hide_index=True, placeholder="", alt="Published results, not your own runs")
 
 
@@ -226,7 +226,7 @@ def _trash() -> None:
     thrown = run_management.trashed(settings.runs_root())
     if not thrown:
         return
-    with page_frame.fold(f"Trash ({len(thrown)})", link="trash"):
+    with page_frame.expander(f"Trash ({len(thrown)})", link="trash"):
         for folder in thrown:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.text(folder.name)

@@ -44,13 +44,15 @@ class Scene:
 @page_frame.page("Threshold", "Which similarity means the same, and what is unknown below it.")
 def page() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
-    page_frame.say(f"{view.run.summary} · {view.split}, {len(view.whole.query):,} queries · {view.provenance}")
+    page_frame.say(f"{view.run.summary} · {view.split}, {len(view.collection.query):,} queries · {view.provenance}")
     run_choice.need_classes(view)
     pairs = background.or_wait(cache.all_pairs(view))
     far = max(FAR, 1 / int(pairs.counts.other[:, 0].sum()))
     lowest, highest = (float(one) for one in pairs.counts.thresholds[[1, -1]])
     start = float(pairs.counts.thresholds[pairs.let_through(far)])
-    wanted = address.follow("at", float, lambda value: lowest <= value <= highest, key=LINE, default=round(start, 4))
+    wanted = address.load_and_store(
+        "at", float, lambda value: lowest <= value <= highest, key=LINE, default=round(start, 4)
+    )
     scene = Scene(view, pairs, pairs.column(wanted))
     _histogram(scene)
     _told(scene)
@@ -139,7 +141,7 @@ def _classes(scene: Scene) -> None:
     alt = "Classes by how well the threshold serves them, the worst first"
     row = page_frame.choose_row({"class": names} | columns, key=key, column_config=percent, alt=alt)
     label = int(found.labels[0 if row is None else row])
-    whole = scene.view.whole
+    whole = scene.view.collection
     items = whole.gallery.items[whole.gallery.labels == label][:SHOWN]
     shown = [cards.card(scene.view, item) for item in items]
     name = scene.view.images.class_name(label)

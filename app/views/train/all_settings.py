@@ -50,22 +50,22 @@ def take() -> None:
 def draw(base: RunConfig) -> Asked:
     """Draw the fold; closed it is quick, and what was changed in it stays. base: what the answers ask for."""
     _begin_from(base)
-    knob_forms.settle()
+    knob_forms.update_defaults()
     read = {name: knob_forms.section_form(name, None) for name in lab.runs.SECTIONS}
     sections = {name: one for name, (one, _) in read.items()}
     wrong = {name: why for name, (_, why) in read.items() if why}
     st.session_state[SET] = overrides.words(sections, base)
     changes = f" ({len(st.session_state[SET])} changed)" if st.session_state[SET] else ""
-    with page_frame.fold(f"All settings{changes}", link="settings"):
+    with page_frame.expander(f"All settings{changes}", link="settings"):
         if page_frame.is_open("settings"):
             _form()
-        if not address.tell("set", st.session_state[SET], []):
+        if not address.store("set", st.session_state[SET], []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
         config = _checked(sections, wrong)
         if config is None:
             return Asked(None)
         swept, values = _sweep(config)
-        devices = page_frame.several(
+        devices = page_frame.multiselect(
             "Devices",
             {device.name: device.words for device in machine.devices()},
             key="devices",
@@ -80,7 +80,7 @@ def _begin_from(base: RunConfig) -> None:
     """Fill the form where the answers, or the address, are others: what was changed by hand stays, but for what the
     answers decide anew."""
     before = st.session_state.get(APPLIED)
-    news = address.adopt("set", list, key=SET, many=True, default=[])
+    news = address.load("set", list, key=SET, many=True, default=[])
     if before == base and not news:
         return
     decided = lab.runs.difference(before, base) if before and not news else {}

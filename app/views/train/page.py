@@ -112,12 +112,12 @@ def _start(scene: Scene, asked: Asked, begun: Begun) -> None:
 
 def _as_text(scene: Scene) -> None:
     """The same for a terminal, and as a file."""
-    with page_frame.fold("As a command, as a file", link="yaml"):
+    with page_frame.expander("As a command, as a file", link="yaml"):
         named = ["--name", scene.name] if scene.name and not scene.refused else []
         command = ["lab", "train", *named, *scene.config.flags(), "--runs", str(settings.runs_root())]
         st.code(shlex.join(command), language="bash", wrap_lines=True)
         st.code(scene.text, language="yaml", height=320)
-        page_frame.offer("Export", scene.text, "config.yaml", "application/yaml")
+        page_frame.download("Export", scene.text, "config.yaml", "application/yaml")
 
 
 def _stage(preflight: preflight_process.Preflight) -> tuple[int, bool]:
@@ -162,7 +162,7 @@ def _queue() -> None:
         st.caption("The queue is empty.")
     for run in at_work.values():
         _at_work(run)
-    queueing.say_standing()
+    queueing.show_queue_problem()
     for place, name in enumerate(names):
         _waiting(queue, place, name, last=place == len(names) - 1)
 
@@ -173,7 +173,7 @@ def _at_work(run: Run) -> None:
         done = (status.get("step") or 0) / max(1, status.get("steps") or 1)
         st.progress(min(1.0, done), text=page_frame.as_text(f"{run.name}: {queueing.progress_words(status)}"))
         stopping = queueing.is_stopping(run.name)
-        _button("Stop", f"stop {run.name}", queueing.ask_to_stop, run.name, disabled=stopping)
+        _button("Stop", f"stop {run.name}", queueing.stop_once, run.name, disabled=stopping)
     if where := queueing.where(run):
         page_frame.say(where)
 

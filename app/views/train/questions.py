@@ -120,7 +120,7 @@ def _length_and_aim(
 def _vectors() -> Begun:
     """A head on vectors that were made elsewhere."""
     runs = [run.name for run in library().runs if run.config.outside and run.splits]
-    address.leave("of", runs, key="vectors of")
+    address.refuse_missing("of", runs, key="vectors of")
     if not runs:
         st.info(
             "No vectors yet. Bring them on the page Runs, or with `lab import`; then a head can be trained on them."
@@ -212,7 +212,7 @@ def _folder(folder: Path) -> Survey | None:
     st.caption(page_frame.as_text(survey.classes))
     _tell_counts(survey)
     if survey.problems:
-        with page_frame.fold("What was left out, and why", link="left-out", icon=":material/warning:"):
+        with page_frame.expander("What was left out, and why", link="left-out", icon=":material/warning:"):
             st.text("\n".join(Counter(survey.problems[:SHOWN])))
             if len(survey.problems) > SHOWN:
                 st.caption(f"The first {SHOWN} are listed.")
@@ -257,7 +257,7 @@ def _tell_counts(survey: Survey) -> None:
     (few, least), (many, most) = ordered[0], ordered[-1]
     words = f"From {counted(least, 'image')} ({few}) to {most:,} ({many}) in a class"
     words = f"{counted(most, 'image')} in each class" if least == most else words
-    with page_frame.fold(page_frame.as_text(words), link="counts"):
+    with page_frame.expander(page_frame.as_text(words), link="counts"):
         table = {"class": [name for name, _ in ordered], "images": [count for _, count in ordered]}
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 
@@ -265,7 +265,7 @@ def _tell_counts(survey: Survey) -> None:
 def _unpack() -> None:
     """Take a ZIP from the browser; what was in it is then a folder like any other."""
     if files.guest():
-        st.caption(f":material/visibility: {folder_picker.OWNERS}")
+        st.caption(f":material/visibility: {folder_picker.OWNER_ONLY}")
         return
     help = "One folder of images for each class. The images are unpacked beside the runs."
     upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help)

@@ -50,15 +50,15 @@ class Scene:
 def two_stage() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
     run_choice.need_classes(view)
-    inverted, whole = background.or_wait(cache.inverted(view)), view.whole
+    inverted, whole = background.or_wait(cache.inverted(view)), view.collection
     with st.sidebar:
-        address.adopt("query", int, lambda item: whole.row(item) is not None)
+        address.load("query", int, lambda item: whole.row(item) is not None)
         st.divider()
-        source = page_frame.few("Queries", SOURCES, key="raced", link="queries")
+        source = page_frame.radio("Queries", SOURCES, key="raced", link="queries")
         below = st.container()
         st.divider()
         most = max(2, min(96, len(whole.gallery) - 1))
-        k = page_frame.slide("Top k", 1, most, key="first", initial=min(FIRST, most), link="first")
+        k = page_frame.slider("Top k", 1, most, key="first", initial=min(FIRST, most), link="first")
     searched = f"{len(whole.query):,} queries in {len(whole.gallery):,} images"
     page_frame.say(f"{view.run.summary} · {view.split}, {searched} · {view.provenance}")
     st.caption(
@@ -154,7 +154,7 @@ def _draw_charts(scene: Scene) -> None:
 
 def _draw_lost(scene: Scene) -> None:
     view, cost, k = scene.view, scene.cost, scene.k
-    brute, unreached = scene.evidence(cost.brute), np.zeros(len(view.whole.gallery), bool)
+    brute, unreached = scene.evidence(cost.brute), np.zeros(len(view.collection.gallery), bool)
     unreached[cost.lost_matches] = True
     matches = cards.neighbours(view, brute, cost.lost[cost.brute.hits[0, cost.lost]])
     matches += cards.missed(view, brute, k, ranked_answer.MISSED_SHOWN, unreached)

@@ -50,7 +50,7 @@ def _ask_options() -> CurveOptions:
     look: dict[str, Any] = {"step": 0.01, "help": HELP, "width": 260}
     zeros = "Leaves zeros out; a chart with values below 0 stays linear. The gradient norm is always logarithmic."
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        smooth = page_frame.slide("Smoothing", 0.0, 0.99, key="smoothing", initial=SMOOTHING, link="smooth", **look)
+        smooth = page_frame.slider("Smoothing", 0.0, 0.99, key="smoothing", initial=SMOOTHING, link="smooth", **look)
         steps = page_frame.toggle("Logarithmic steps", key="log_steps", link="logsteps")
         values = page_frame.toggle("Logarithmic values", key="log_values", link="logvalues", help=zeros)
     return lambda name: {
@@ -75,9 +75,9 @@ def draw(scene: Scene) -> None:
         st.session_state["also"] = [one.name for one in others(run, scene.names)][:MOST]
         names, words = [name for name in scene.names if name != run.name], "other runs, on the same charts"
         with left:
-            page_frame.several("Compare with", names, key="also", most=MOST, link="also", placeholder=words)
+            page_frame.multiselect("Compare with", names, key="also", most=MOST, link="also", placeholder=words)
     else:
-        address.tell("also", [], [])  # the address keeps those that were moved away
+        address.store("also", [], [])  # the address keeps those that were moved away
     beside = others(run, scene.names)
     journals = {run.name: kept, **{other.name: journal(other.path) for other in beside}}
     known = panels.quantities(list(journals.values()))
@@ -87,7 +87,7 @@ def draw(scene: Scene) -> None:
     first = " and ".join(p.title for p in panels.of_several(journals, ())) if beside else "scores and loss"
     with right:
         look: dict[str, Any] = {"format_func": title, "placeholder": first}
-        chosen = page_frame.several("Quantities", known, key="quantities", link="quantity", **look)
+        chosen = page_frame.multiselect("Quantities", known, key="quantities", link="quantity", **look)
     options = _ask_options()
     signs = letters([query_set(described(one), "validation") for one in (run, *beside)])
     if any(signs):
@@ -101,7 +101,7 @@ def draw(scene: Scene) -> None:
     rest = [] if beside or chosen else drawn[FIRST:]
     _draw_all(drawn[: len(drawn) - len(rest)], options, None if beside else run)
     if rest:
-        with page_frame.fold("More: " + ", ".join(panel.title for panel in rest), link="more"):
+        with page_frame.expander("More: " + ", ".join(panel.title for panel in rest), link="more"):
             if page_frame.is_open("more"):
                 _draw_all(rest, options, None)
     if kept.spent and not beside:

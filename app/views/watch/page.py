@@ -16,7 +16,7 @@ from app.results.run_choice import (
     described,
     library,
     need_run,
-    say_what_next,
+    show_first_steps,
     state_of,
     summary,
     view,
@@ -46,18 +46,18 @@ def watch() -> None:
     changes.follow(_ordered, key="runs to watch")
     known = library()
     if not need_run("watched", known):
-        say_what_next(broken=len(known.broken))
+        show_first_steps(broken=len(known.broken))
         return
     ordered = _ordered()
     with st.sidebar:
         name = page_frame.select("Run", ordered, key="watched")
-        part = page_frame.few("Show", PARTS, key="watched part", link="part")
+        part = page_frame.radio("Show", PARTS, key="watched part", link="part")
         warn(known)
         displays.notifications_button()
-    address.tell("watched", name)
+    address.store("watched", name)
     names = tuple(known.names)
-    address.adopt("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
-    address.leave("also", names)
+    address.load("also", address.reader([]), lambda picked: set(picked) <= set(names), many=True, default=[])
+    address.refuse_missing("also", names)
     st.fragment(page_frame.guarded(_run))(known[name].path, part, names)
 
 
@@ -102,7 +102,7 @@ def _head(run: Run, status: dict) -> None:
     elif status.get("sentence"):
         page_frame.say(status["sentence"])
     if status["state"] == FAILED:
-        with page_frame.fold("The last lines of its log", link="last-lines", opened=True):
+        with page_frame.expander("The last lines of its log", link="last-lines", opened=True):
             st.code(run.log_tail(3_000), language=None, height=200, wrap_lines=True)
     with st.container(horizontal=True):
         _buttons(run, status["state"])
@@ -133,7 +133,7 @@ def _buttons(run: Run, state: str) -> None:
         help = "Finishes the current step, saves a checkpoint and ends the run"
         help = "Takes the run back before it begins" if run.written_state == QUEUED else help
         look: dict[str, Any] = {"icon": ":material/stop_circle:", "disabled": stopping, "help": help}
-        st.button("Stop", on_click=page_frame.refusing(queueing.ask_to_stop), args=(run.name,), **look)
+        st.button("Stop", on_click=page_frame.refusing(queueing.stop_once), args=(run.name,), **look)
         if stopping and not elsewhere:
             help = "Ends the process at once; the run can be resumed from its last checkpoint"
             if st.button("Kill now", icon=":material/dangerous:", help=help):
@@ -142,7 +142,7 @@ def _buttons(run: Run, state: str) -> None:
                     st.rerun()
     elif run.name in (waiting := queueing.queue().names):
         st.caption(f"Waits in the queue, place {waiting.index(run.name) + 1} of {len(waiting)}.")
-        queueing.say_standing()
+        queueing.show_queue_problem()
     elif state != FINISHED:
         _resumption(run)
     if run.splits:

@@ -109,7 +109,7 @@ def _open_on_two() -> None:
     pair = [one for one in (first, second) if one]
     if len(pair) == 2:
         first, second = sorted(
-            pair, key=lambda run: (run.scores(split) or {}).get("values", {}).get(candidates.KEPT, 0)
+            pair, key=lambda run: (run.scores(split) or {}).get("values", {}).get(candidates.STORED_METRIC, 0)
         )
         st.session_state["run"], st.session_state["rival"] = first.name, f"run:{second.name}"
         st.session_state["source"] = candidates.DIFFER

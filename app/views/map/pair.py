@@ -13,7 +13,7 @@ from app.components.gallery import CardSection, gallery
 from app.components.scatter import Category, Histogram, MapPoints, Pair, scatter
 from app.results import cache, cards, run_choice, selection
 from app.results.cache import SplitView
-from app.results.run_choice import THE_END
+from app.results.run_choice import FINAL
 from app.shared import address, background, page_frame
 from app.views.map import colouring
 from app.views.map import scene as scenes
@@ -83,7 +83,7 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
     steps = list(dict(run.moments)) if split == run_choice.VALIDATION else []
     options = {"": "nothing"} | run_choice.runs_on_same_images(view)
     if view.step is not None and split in run.splits:
-        options[f"step:{THE_END}"] = "this run as evaluated"
+        options[f"step:{FINAL}"] = "this run as evaluated"
     options |= {f"step:{step}": f"this run after step {step:,}" for step in steps if step != view.step}
     help = "Another run on the same images, or, of validation images, another stored step of this run."
     run_choice.refuse_missing_run("beside")
@@ -92,7 +92,7 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
         return None
     if kind == "run":
         return view, run_choice.at_the_same_step(view, name)
-    other = cache.split_view(run, split, None if int(name) == THE_END else int(name))
+    other = cache.split_view(run, split, None if int(name) == FINAL else int(name))
     # Time goes from left to right: an earlier step is the first of the two.
     first, second = sorted((view, other), key=lambda one: math.inf if one.step is None else one.step)
     return first, second

@@ -15,7 +15,7 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, run_choice
 from app.results.cache import RunView
 from app.results.cards import of_image
-from app.results.run_choice import described, library
+from app.results.run_choice import config_of, library
 from app.shared import background, charts, page_frame, queueing
 from app.views.runs.management import Row
 from lab.core import style
@@ -241,7 +241,7 @@ def _word(value: Any) -> str:
 def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     """The chart and the weights. rows: of the table, one a run."""
     scores = tables.columns(rows)
-    columns = knobs.varying([described(run) for run in chosen])
+    columns = knobs.varying([config_of(run) for run in chosen])
     if not scores:
         st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
         return

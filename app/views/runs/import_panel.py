@@ -9,7 +9,7 @@ import streamlit as st
 
 import lab.runs
 from app.forms import folder_picker
-from app.results.run_choice import Library
+from app.results.run_choice import RunLibrary
 from app.shared import background, page_frame, settings
 from lab.core import files
 from lab.core.records import Note, Record
@@ -34,7 +34,7 @@ MOST = 5_000
 """Files that are listed of a folder."""
 
 
-def panel(known: Library) -> None:
+def panel(known: RunLibrary) -> None:
     """Draw the panel. known: the runs, whose encoders can embed pictures."""
     page_frame.keep(OPEN, False, link=OPEN)
     with st.expander("Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"):
@@ -59,7 +59,7 @@ def panel(known: Library) -> None:
             _show(*state[LAST])
 
 
-def _pictures(folder: Path, known: Library) -> tuple[Any, ...] | None:
+def _pictures(folder: Path, known: RunLibrary) -> tuple[Any, ...] | None:
     """Ask what embeds the pictures of a folder; None while that cannot be used."""
     trained = [run.name for run in known.runs if run.used_checkpoint() and not run.config.outside]
     help = "A trained run, our pretrained network, or the name of a model of timm, which is downloaded once."

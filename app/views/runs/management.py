@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.results.run_choice import Library, chosen_name, described
+from app.results.run_choice import RunLibrary, chosen_name, config_of
 from app.shared import page_frame, settings
 from lab.report import rows as tables
 from lab.runs import Run, management
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 class Scene:
     """What the Runs page shows: all runs, their rows by name, and the split whose scores they have."""
 
-    known: Library
+    known: RunLibrary
     rows: dict[str, Row]
     split: str
 
@@ -36,7 +36,7 @@ def row(run: Run, split: str) -> Row:
 @lru_cache(maxsize=5_000)
 def _stored(path: Path, split: str, written: tuple[int, ...]) -> Row:
     run = Run(path)
-    config = described(run)
+    config = config_of(run)
     return tables.row(run, config, {s: chosen_name(config, s) for s in ("loss", "encoder", "data")}, split)
 
 

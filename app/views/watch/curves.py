@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.results.run_choice import described
+from app.results.run_choice import config_of
 from app.shared import address, charts, page_frame, queueing
 from lab.report import curves as panels
 from lab.report.curves import Journal, journal, title
@@ -89,7 +89,7 @@ def draw(scene: Scene) -> None:
         look: dict[str, Any] = {"format_func": title, "placeholder": first}
         chosen = page_frame.multiselect("Quantities", known, key="quantities", link="quantity", **look)
     options = _ask_options()
-    signs = letters([query_set(described(one), "validation") for one in (run, *beside)])
+    signs = letters([query_set(config_of(one), "validation") for one in (run, *beside)])
     if any(signs):
         named = ", ".join(f"{one.name} {sign}" for one, sign in zip((run, *beside), signs, strict=True))
         page_frame.say(f"≠ Their data differ, so validation scores may be of different images: {named}.")

@@ -13,7 +13,7 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, cards, findings
 from app.results.run_choice import (
     VALIDATION,
-    described,
+    config_of,
     library,
     need_run,
     show_first_steps,
@@ -90,7 +90,7 @@ def _run(path: Path, part: str, names: tuple[str, ...]) -> None:
 
 def _head(run: Run, status: dict) -> None:
     done = 1.0 if status["state"] == FINISHED else (status.get("step") or 0) / max(1, status.get("steps") or 1)
-    config = described(run)
+    config = config_of(run)
     page_frame.say(" · ".join((summary(config), *_evaluated(run))))
     words = queueing.progress_words(status)
     words = words[:1].upper() + words[1:]

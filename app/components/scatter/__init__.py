@@ -82,7 +82,7 @@ class MapPoints:
 
     def files(self, selected: np.ndarray) -> dict[str, str]:
         """Return the URLs of the long columns, by name. selected: bool [n]."""
-        columns = {
+        columns: dict[str, np.ndarray] = {
             "ids": self.ids.astype(np.int32),
             "names": self.names.astype(np.int32),
             "categories": self.categories.astype(np.uint8),

@@ -90,7 +90,8 @@ def test_a_zip_of_one_picture_can_be_embedded(empty, tab, tmp_path):
 @pytest.mark.parametrize("megabytes", [30, pytest.param(300, marks=pytest.mark.soak)])
 def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megabytes):
     page = bring(tab(empty.url), empty, packed(tmp_path / f"first of {megabytes}.zip", ("one.png", picture())))
-    expect(page.get_by_text("This folder has 1 picture without a class.")).to_be_visible()  # what the page needs is loaded
+    # What the page needs is loaded.
+    expect(page.get_by_text("This folder has 1 picture without a class.")).to_be_visible()
     one = picture(side=592)
     assert len(one) > MEGABYTE
     members = [(f"{at}.png", one) for at in range(megabytes)]

@@ -212,7 +212,8 @@ def _head_answers(plan: Plan, name: str, seconds: float = 0.0) -> Answers:
         classes += f" ({_with_seconds('about', seconds)} on this machine)"
     explanation = (
         f"The network ({network}) is frozen, every image is embedded once, and a linear head is trained on the "
-        f"features of {classes}. A second run measures the pretrained network as a baseline; Browse and Runs compare the two."
+        f"features of {classes}. A second run measures the pretrained network as a baseline; Browse and Runs compare "
+        "the two."
     )
     return Answers(plan.head, explanation, name, plan.baseline)
 

@@ -47,7 +47,9 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
             for name, value in address.unreported().items():
                 unreported.append(f"{NOUNS.get(name, name)} {value[:60]}")
             if unreported:
-                sentence = f"The URL names what does not exist here: {'; '.join(unreported)}. The default is shown."
+                sentence = (
+                    f"The URL names something that does not exist: {'; '.join(unreported)}. The default is shown."
+                )
                 warnings.warning(as_text(sentence))
             address.write()
 

@@ -205,13 +205,15 @@ def _ask_vectors() -> Answers:
 
 def _head_answers(plan: Plan, name: str, seconds: float = 0.0) -> Answers:
     """Return the answers that train a head. seconds: estimated duration, if known."""
-    network = plan.head.encoder.knobs.base or "of the imported vectors"
+    network = "behind the imported vectors"
+    if plan.head.encoder.knobs.base:
+        network = f"({plan.head.encoder.knobs.base})"
     count = len(plan.images.splits["train"].by_class(plan.images.labels)[0])
     classes = counted(count, "training class", "training classes")
     if seconds:
         classes += f" ({_with_seconds('about', seconds)} on this machine)"
     explanation = (
-        f"The network ({network}) is frozen, every image is embedded once, and a linear head is trained on the "
+        f"The network {network} is frozen, every image is embedded once, and a linear head is trained on the "
         f"features of {classes}. A second run measures the pretrained network as a baseline; Browse and Runs compare "
         "the two."
     )

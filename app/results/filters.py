@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.shared import address, page_frame
 from lab.data import ImageSet
@@ -52,6 +53,12 @@ def is_active(images: ImageSet) -> bool:
     return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
 
 
+def popover(images: ImageSet) -> DeltaGenerator:
+    """Draw the menu for the widgets of the filter. Its label says whether images are filtered."""
+    label = "Filter (on)" if is_active(images) else "Filter"
+    return st.popover(label, icon=":material/filter_alt:")
+
+
 def _multiselect(label: str, options: page_frame.Options, *, key: str, **kwargs: Any) -> list[str]:
     """Choose any number of options. Earlier choices and values of the URL that are not among them are dropped."""
     st.session_state[key] = [value for value in st.session_state.get(key, []) if value in options]
@@ -59,7 +66,7 @@ def _multiselect(label: str, options: page_frame.Options, *, key: str, **kwargs:
 
 
 def choose(images: ImageSet, items: np.ndarray, *about: str | float | None, sides: bool = True) -> Filter:
-    """Draw the filter's widgets. Call `is_active` first.
+    """Draw the filter's widgets, inside `popover`.
 
     Args:
         items: int64 [n], images whose values are counted.

@@ -211,6 +211,19 @@ def progress_words(status: dict[str, Any]) -> str:
     return words
 
 
+def progress(status: dict[str, Any]) -> float:
+    """Return the completed fraction of a run's steps."""
+    if status["state"] == FINISHED:
+        return 1.0
+    return min(1.0, (status.get("step") or 0) / max(1, status.get("steps") or 1))
+
+
+def draw_progress(run: Run) -> None:
+    """Draw a progress bar with the name of a run."""
+    status = run.status
+    st.progress(progress(status), text=page_frame.as_text(f"{run.name}: {progress_words(status)}"))
+
+
 def stop_once(name: str) -> None:
     """Stop a run unless this session already does."""
     if not is_stopping(name):

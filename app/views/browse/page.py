@@ -153,8 +153,7 @@ def _tools(view: SplitView, other: ComparisonChoice | None, size: int, k: int, s
         clicks.remove("why")
     labels = {click: query.CLICKS[click] for click in clicks}
     click = page_frame.select("A click on a result", labels, key="click", link="click", width=200)
-    label = "Filter (on)" if filters.is_active(view.images) else "Filter"
-    with st.popover(label, icon=":material/filter_alt:"):
+    with filters.popover(view.images):
         chosen = filters.choose(view.images, view.collection.gallery.items, *view.key)
     return BrowseScene(view, other, size, k, chosen, click)
 

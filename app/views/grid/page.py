@@ -132,8 +132,7 @@ def _filter(scene: GridScene, counts: dict[str, int]) -> np.ndarray:
     items = lists[page_frame.select("Show", labels, key="grid of", link="only")]
     splits = page_frame.multiselect("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
     words = page_frame.text("Find", key="grid words", most=LONGEST, link="find", placeholder="file or class")
-    label = "Filter (on)" if filters.is_active(images) else "Filter"
-    with st.popover(label, icon=":material/filter_alt:"):
+    with filters.popover(images):
         chosen = filters.choose(images, all_items, run.name, "every split", run.stamp, sides=False)
 
     passing = chosen.queries(images, items)

@@ -97,10 +97,7 @@ def _training() -> None:
         st.rerun()
 
     for run in active[:MOST_BARS]:
-        status = run.status
-        progress = (status.get("step") or 0) / max(1, status.get("steps") or 1)
-        words = f"{run.name}: {queueing.progress_words(status)}"
-        st.progress(min(1.0, progress), text=page_frame.as_text(words))
+        queueing.draw_progress(run)
     if waiting:
         queueing.show_queue_problem()
     if active:

@@ -188,11 +188,8 @@ def _queue() -> None:
 
 def _draw_active(run: Run) -> None:
     """Draw the progress of a run, with a button that stops it."""
-    status = run.status
     with st.container(horizontal=True, vertical_alignment="center"):
-        progress = (status.get("step") or 0) / max(1, status.get("steps") or 1)
-        words = f"{run.name}: {queueing.progress_words(status)}"
-        st.progress(min(1.0, progress), text=page_frame.as_text(words))
+        queueing.draw_progress(run)
         is_stopping = queueing.is_stopping(run.name)
         _button("Stop", f"stop {run.name}", queueing.stop_once, run.name, disabled=is_stopping)
     where = queueing.where(run)

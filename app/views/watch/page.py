@@ -94,16 +94,13 @@ def _run(path: Path, part: str, names: tuple[str, ...]) -> None:
 def _draw_state(run: Run, status: dict) -> None:
     """Draw a run's progress, error and machine, and the buttons that stop or resume it."""
     page_frame.say(" · ".join((summary(config_of(run)), *_evaluated(run))))
-    progress = min(1.0, (status.get("step") or 0) / max(1, status.get("steps") or 1))
-    if status["state"] == FINISHED:
-        progress = 1.0
     words = queueing.progress_words(status)
     words = words[:1].upper() + words[1:]
     eta = status.get("eta_seconds")
     if eta and status["state"] == RUNNING:
         now = datetime.now(zone_of(st.context.timezone))  # in the time zone of the browser
         words += f", until about {time_of_day(now, eta)}"
-    st.progress(progress, text=page_frame.as_text(words))
+    st.progress(queueing.progress(status), text=page_frame.as_text(words))
     if status["state"] in (FAILED, "damaged", "interrupted") and not run.snapshot().under_way:
         page_frame.say_error(status.get("sentence", ""))
     elif status.get("sentence"):

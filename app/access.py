@@ -166,11 +166,15 @@ class AccessControl:
         if not self._cookies or scope["path"] == _HEALTH:
             return None
         sent_cookie = request.cookies.get(_cookie_name(request), "")
+
+        # A visitor with a cookie is admitted.
         valid_cookie = ""
         for cookie in self._cookies.values():
             if _equal(cookie, sent_cookie):
                 valid_cookie = cookie
         method = scope.get("method", "")
+
+        # The token may be in the URL or in the form.
         token = None
         if method == "GET":
             token = request.query_params.get("token")
@@ -181,6 +185,8 @@ class AccessControl:
         for secret, cookie in self._cookies.items():
             if _equal(secret, token or ""):
                 valid_cookie = cookie
+
+        # A correct token becomes a cookie; otherwise ask for the token.
         if valid_cookie:
             return self._admit(request, valid_cookie)
         if "text/html" not in request.headers.get("accept", ""):

@@ -107,6 +107,8 @@ class UploadLimit:
         path = None
         if scope["type"] == "http" and scope["method"] == "PUT":
             path = _PATH.fullmatch(scope["path"])
+
+        # Only uploads with an active session are limited here.
         if path is None:
             return await self._app(scope, receive, send)
         session_id, file_id = path.groups()
@@ -124,6 +126,7 @@ class UploadLimit:
 
         files: Any = server.uploaded_file_mgr
         async with session.receiving:
+            # Streamlit keeps a small file; the oldest small files of the session are removed.
             if length <= small:
                 await self._app(scope, receive, send)
                 if file_id in session.files:
@@ -133,6 +136,8 @@ class UploadLimit:
                     files.remove_file(session_id=session_id, file_id=old)
                 session.files = session.files[-KEPT:]
                 return
+
+            # A large file replaces the previous one.
             if session.large:
                 files.remove_file(session_id=session_id, file_id=session.large)
             session.large = file_id
@@ -179,6 +184,8 @@ async def _receive(receive: Receive, length: int) -> tuple[bytes, _Received | No
         file = await run_in_threadpool(_make_room, length)
     except OSError as error:
         refusal = f"The file could not be received: {explain(error)}"
+
+    # Read the request. Its first part is the head of the form, the rest is the file.
     while True:
         message = await receive()
         if message["type"] != "http.request":
@@ -199,6 +206,8 @@ async def _receive(receive: Receive, length: int) -> tuple[bytes, _Received | No
             content = b""
         if not message.get("more_body", False):
             break
+
+    # Remove the end of the form, and close a file that cannot be used.
     if file is not None and not refusal:
         refusal = await run_in_threadpool(_cut, file, head)
     if file is not None and refusal:

@@ -274,6 +274,8 @@ def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: Com
     else:
         change = np.abs(difference)
         note = f"by {name}, {other.title} against this one"
+
+    # The queries that changed most, of those that pass the filter.
     passing = np.isin(items, view.collection.query.items[allowed])
     order = np.argsort(-change, kind="stable")
     order = order[(change[order] > 0) & passing[order]]

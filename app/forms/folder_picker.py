@@ -47,6 +47,7 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
             st.session_state[key] = str(current / name) if current else name
             st.session_state[f"{key} into"] = None
 
+    # A button that goes up, and a list of the folders to open.
     with st.container(horizontal=True, vertical_alignment="bottom"):
         current = _typed(key)
         disabled = current is None or (current,) == roots
@@ -62,6 +63,8 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
             placeholder=f"{counted(len(folders), 'folder')} here" if folders else "no folder here",
             help="Type to search. Folders whose name begins with a dot are left out.",
         )
+
+    # The path itself can be typed, too.
     help = f"Inside {' or '.join(map(str, roots))}."
     placeholder = "open a folder, or type its path"
     words = st.text_input(label, key=key, persist_state="session", placeholder=placeholder, help=help).strip()

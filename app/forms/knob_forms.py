@@ -201,6 +201,8 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     """Draw a parameter and return its value, or `MISSING` if the field is empty and the value cannot be None."""
     page_frame.keep(key, _state(knob, key))  # setting it in each run would undo what the user is typing
+
+    # A list of options, a switch, or a field of text.
     common: dict[str, Any] = {"key": key, "help": help_text(knob, section), "persist_state": "session"}
     title = knob_labels.label(section, knob)
     options = _options(knob)

@@ -50,6 +50,8 @@ def slider(knob: Knob, key: str) -> Any:
     stop = st.session_state.setdefault(f"{key} stop", value)
     if knob.scale == "log":
         return st.select_slider(label, log_steps(knob, stop), format_func=lambda number: f"{number:g}", **common)
+
+    # A linear slider. Streamlit needs a value of the slider's type within its range.
     low, high, step = linear_steps(knob, stop)
     if knob.kind is int:
         return st.slider(label, low, high, step=step, **common)

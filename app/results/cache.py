@@ -200,6 +200,8 @@ def pictures_of(view: SplitView) -> Pictures:
 def _common(key: tuple, _first: SplitView, _second: SplitView) -> CommonImages:
     first_pictures = pictures_of(_first)
     second_pictures = pictures_of(_second)
+
+    # Join by name and content; the classes may differ between the runs.
     joined = identity.join([first_pictures, second_pictures])
     first_items, second_items = joined.items
     first_classes = first_pictures.of_items(first_items).classes

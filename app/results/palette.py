@@ -96,6 +96,7 @@ def search(pages: Pages, words: str) -> list[Target]:
         url = _url(run_page, run=run.name) if run.splits else _url("watch", watched=run.name)
         targets.append(Target("run", run.name, url, run.state))
 
+    # Without words there would be too many classes and images.
     if words:
         view = _view()
         if view is not None:

@@ -293,6 +293,7 @@ def choose_split(run: RunView, moments: bool = False) -> SplitView:
     with st.sidebar:
         split = page_frame.choice("Split", splits, key="split", format_func=str.capitalize, link="split")
 
+    # Of validation images, also earlier steps can be chosen.
     finished = None
     if split in run.splits:
         finished = split_view(run, split)

@@ -120,6 +120,8 @@ def bar(run: RunView, offered: Mapping[str, np.ndarray] | None = None) -> None:
     name = st.session_state.get(_NAME, "")
     if name and name not in selections:
         page_frame.say_error(f"There is no selection {name} of these images. It may have been deleted or renamed.")
+
+    # The URL names a saved selection while it is not changed.
     is_saved = name in selections and np.array_equal(items, selections[name])
     address.store(_NAME, name if is_saved else "", "")
     if not (len(items) or selections or offered):
@@ -196,6 +198,8 @@ def _draw_saved(run: RunView, items: np.ndarray, selections: Mapping[str, np.nda
             st.button(label, key=f"open {saved_name}", on_click=reopen, args=(saved_name,), width="stretch")
         help = "A selection is saved beside the runs, as a tag of its images."
         placeholder = "new or saved selection"
+
+        # Save the selection under the typed name, or delete the selection of that name.
         typed = st.text_input("Name", name, max_chars=LONGEST, live=True, help=help, placeholder=placeholder)
         name = " ".join(typed.split())
         before = selections.get(name, NO_ITEMS)

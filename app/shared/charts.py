@@ -57,6 +57,7 @@ def curves(named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **kwar
     """
     import plotly.graph_objects as go
 
+    # Each name has its own colour and line style.
     faint_lines = []
     lines = []
     all_steps: set[int] = set()

@@ -43,6 +43,8 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
             except Exception:
                 address.write(complete=False)  # keep the parameters that the page has not read
                 raise
+
+            # Report the parameters that no part of the page has reported.
             unreported = []
             for name, value in address.unreported().items():
                 unreported.append(f"{NOUNS.get(name, name)} {value[:60]}")
@@ -226,6 +228,7 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
     elif link:
         address.load(link, address.reader(value), legal, key=key, many=isinstance(value, list), default=value)
 
+    # A persisted value has to be set again in the first run of a page.
     if key not in st.session_state or not address.is_legal(st.session_state[key], legal):
         st.session_state[key] = value
     elif st.session_state.get(_IS_NEW_PAGE):

@@ -154,6 +154,8 @@ def enqueue_named(configs: Sequence[tuple[str | None, RunConfig]], group: str) -
         if name:
             lab.runs.check_available(root, name)
     confined = [(name, settings.confine(config)) for name, config in configs]
+
+    # All configurations are checked before the first run is created.
     created: list[str] = []
     try:
         for name, config in confined:

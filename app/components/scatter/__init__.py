@@ -150,6 +150,7 @@ def scatter(
     def on_picked() -> None:
         on_pick(reported(key, "picked", id=int)["id"])
 
+    # Lines lead from the clicked point to its neighbours.
     lines = []
     if near is not None:
         neighbours, same_class = near

@@ -75,6 +75,8 @@ def browse() -> None:
     with source_widgets:
         allowed = scene.filter.queries(view.images, collection.query.items)
         chosen = candidates.choose(source, view, allowed, other)
+
+    # Uploaded pictures have their own widgets and results.
     if source == "upload":
         query.ask_upload(scene)
         return
@@ -85,6 +87,8 @@ def browse() -> None:
         return
     if scene.click == "why":
         _explain(scene, item)
+
+    # Draw both rankings, or one while the other is computed.
     compared = None
     if other:
         compared = other.compared
@@ -244,10 +248,13 @@ def _draw_one(scene: BrowseScene, item: int, tools: DeltaGenerator) -> list[Evid
     if not is_ready:
         return None
 
+    # Rank, and compare the metrics with those of the unchanged query.
     evidence = collection.ask(item, bool(scene.filter), vectors)
     facts = ranked_answer.facts(evidence, scene.k)
     if refined:
         facts = ranked_answer.both(ranked_answer.facts(collection.ask(item), scene.k), facts)
+
+    # Draw the page of neighbours that pass the filter.
     part = _part(scene, evidence)
     depth = min(len(part.places), DEPTH)
     shown = _on_page(part, scene, item, depth)
@@ -277,6 +284,7 @@ def _draw_two(scene: BrowseScene, other: ComparisonChoice, compared: OtherRankin
     part = _on_page(part, scene, item, depth)
     other_part = _on_page(other_part, scene, item, depth)
 
+    # The cards of both rankings are those of this run.
     own_view = replace(view, collection=other.ours)
     other_view = replace(view, collection=compared.collection)
     before = comparison.ranks(evidence)

@@ -115,6 +115,7 @@ def load(collection: Collection, query: str) -> Refinement:
         forget()
     state[REFINED_QUERY] = query
 
+    # Keep the examples that exist, and put them into the URL.
     examples = {}
     for name in (LIKE, UNLIKE):
         examples[name] = tuple(item for item in state.get(name, []) if exist([item]))
@@ -244,6 +245,8 @@ def ask_upload(scene: BrowseScene) -> None:
     files = [data for data, _ in readable]
     images = [image for _, image in readable]
     refined = load(view.collection, f"{view.run.name} {view.split} upload")
+
+    # A part can be drawn in a single picture only.
     if len(files) == 1:
         ask_part(pictures.thumbnail(images[0], cards.LARGE), "your picture", refined.part)
     else:
@@ -253,6 +256,7 @@ def ask_upload(scene: BrowseScene) -> None:
         return
     show(scene, refined)
 
+    # The panel shows the first picture, or the words.
     if not images:
         panel = Query("", "", words, ["your words"])
     elif len(images) == 1:
@@ -321,6 +325,8 @@ def _draw_results(scene: BrowseScene, query_vectors: np.ndarray, panel: Query) -
     if threshold and scores.max() < threshold["value"]:
         value = f"{threshold['value']:.3g}"
         st.info(f"Unknown: no image reaches {value}, the threshold stored with this run.")
+
+    # Draw the page of neighbours that pass the filter.
     passing = scene.filter.neighbours(collection.images, collection.gallery.items[positions])
     scores = scores[passing]
     positions = positions[passing]

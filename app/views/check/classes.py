@@ -85,6 +85,8 @@ def _matrix(scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int, s
         title="Confusion matrix",
         note=note,
     )
+
+    # A cell was clicked: browse the image that is confused most.
     clicked = st.session_state.pop(_CLICKED, None)
     if clicked is not None:
         row, column = clicked
@@ -115,6 +117,8 @@ def _pairs(scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int) ->
         "the other way": _reverse_share(confusion)[:PAIRS].round(2),
         "neighbours": confusion.count[:PAIRS],
     }
+
+    # Draw the list. A selected row shows images of both classes.
     count = len(confusion.label)
     more = f"; the first {PAIRS} are listed" if count > PAIRS else ""
     st.markdown(f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")

@@ -124,6 +124,8 @@ def _pairs(scene: CheckScene, across: bool = False) -> Doubts:
     """
     kwargs: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
     least = page_frame.slider("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **kwargs)
+
+    # Find similar pairs; with `across`, only those in different splits.
     features = scene.features()
     rows, similarities = background.or_wait(alike(scene.view, least, features))
     pairs = features.items[rows]

@@ -127,6 +127,8 @@ def _settings(scene: FigureScene) -> dict[str, Any]:
         figure = scene.kind(**current)
     except ValueError:  # the page reports it below
         figure = scene.kind()
+
+    # Parameters without effect are left out.
     idle = figure.idle()
     main, others = figure.controls()
     values = sliders.panel([knob for knob in main if knob.name not in idle], scene.root)
@@ -147,6 +149,8 @@ def _show(scene: FigureScene, values: dict[str, Any]) -> None:
     changed = {knob: value for knob, value in figure.knobs if value != getattr(defaults, knob)}
     if not address.store_object("knobs", changed):
         st.caption("There are too many points for a link; the code below contains all of them.")
+
+    # The browser or the server computes the figure.
     words = ""
     if scene.in_page:
         key = f"live {scene.name}"
@@ -208,6 +212,8 @@ def _computed(scene: FigureScene, figure: Figure) -> go.Figure | None:
         return figure.figure()
     key = f"{scene.root} training"
     knobs, training = st.session_state.get(key, (None, None))
+
+    # Start the training again when a parameter has changed.
     if training is None or knobs != figure.knobs:
         if training is not None:
             training.stop()

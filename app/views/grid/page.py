@@ -89,6 +89,8 @@ def images_of_the_set() -> None:
     if len(items) > len(shown):
         offered = {"page": shown, "all": items}
     selection.bar(scene.run, offered)
+
+    # The cards of this page.
     section = CardSection(
         "images",
         f"{len(items):,} images",
@@ -129,6 +131,8 @@ def _filter(scene: GridScene, counts: dict[str, int]) -> np.ndarray:
     for name, items in selection.saved(run).items():
         lists[f"tag {name}"] = items
         labels[f"tag {name}"] = f"{name} ({len(items):,})"
+
+    # Start with the chosen list, then filter by split, words and fields.
     items = lists[page_frame.select("Show", labels, key="grid of", link="only")]
     splits = page_frame.multiselect("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
     words = page_frame.text("Find", key="grid words", most=LONGEST, link="find", placeholder="file or class")

@@ -53,6 +53,8 @@ def choose_loss(run: Run) -> ChosenLoss:
     labels = {name: entry_in_words(name) for name in names}
     if config.loss.name in labels:
         labels[config.loss.name] += " (the run's own)"
+
+    # The parameters of the loss, which the URL holds.
     name = page_frame.select("Loss", labels, key="loss", initial=first)
     knobs = knob_forms.open_knobs(SECTIONS["loss"], name)
     root = f"inspect.{run.name}.{name}"

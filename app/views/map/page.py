@@ -52,6 +52,8 @@ def show() -> None:
     key = (*view.key, sheet)
     if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
         item = None  # show it once its neighbours can be searched
+
+    # Draw the map, its quality and the images.
     flat, quality = drawn.at(run_choice.FINAL if view.step is None else view.step)
     scene = MapScene(view, sheet, flat, shown_method, field, item, k)
     _describe(scene)
@@ -245,6 +247,8 @@ def _draw_images(scene: MapScene, chosen: np.ndarray) -> None:
         query=panel,
         **selection.choosable(scene.view.run, sections),
     )
+
+    # Links for the clicked image, and the pages of the selected images.
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         if item is not None:
             with st.container(horizontal=True, width="content"):
@@ -280,6 +284,8 @@ def _clicked(scene: MapScene, item: int) -> Query:
     if cards.has_class(scene.view.images, item):
         count = f"{(verdicts == SAME).sum()} of {(verdicts != UNKNOWN).sum()}"
         facts.append(("same class", count, "of its true neighbours with a class"))
+
+    # Compare the nearest images on the map with the true neighbours.
     rows = np.flatnonzero(scene.items == item)
     if len(rows):
         x, y = scene.flat.T  # sums over columns are twenty times as fast as sums over the short axis

@@ -94,6 +94,8 @@ def choose(view: SplitView) -> tuple[SplitView, SplitView] | None:
     run_choice.refuse_missing_run("beside")
     help = "Another run on the same images, or, for validation images, another stored step of this run."
     code = page_frame.select("Compare with", options, key="beside", link="beside", help=help)
+
+    # The second embedding is that of another run, or of another step of this run.
     kind, _, name = code.partition(":")
     if not kind:
         return None
@@ -129,6 +131,8 @@ def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Me
     item = address.load_and_store("item", int, lambda item: item in two.items)
     selected = np.isin(two.items, selection.read(view.run))
     scene = PairScene(view, both, two, field, k, shares, item, selected)
+
+    # Say which images were compared, and how well their neighbours agree.
     if joined:
         page_frame.say(joined)
     count = f"{len(two.items):,} images"

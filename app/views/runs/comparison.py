@@ -147,6 +147,7 @@ def _draw_same_queries(chosen: Sequence[Run], split: str) -> None:
         return
     comparison = QueryComparison(chosen, split, key, measurement, column, base)
 
+    # The table of scores, the base first.
     means = np.nanmean(measurement.values[column], axis=1)
     page_frame.say(f"On {measurement.words}.")
     page_frame.say(measurement.note)
@@ -173,6 +174,8 @@ def _draw_methods(comparison: QueryComparison) -> None:
         return
     st.markdown("**Methods**")
     counts = [len(indices) for indices in members.values()]
+
+    # Intervals over trainings need a method with several runs.
     if max(counts) > 1:
         baseline = next(name for name, indices in members.items() if comparison.base in indices)
         ordered = {baseline: members[baseline], **members}  # the baseline first
@@ -230,6 +233,8 @@ def _draw_disagreements(comparison: QueryComparison, view: RunView) -> None:
     images = cache.images(view.name, view.stamp)
     disagreeing = measurement.disagreement(comparison.column)
     index_of = {int(measurement.items[index]): int(index) for index in disagreeing[:DISAGREEING]}
+
+    # A card for each query, with the scores of the first runs.
     cards = []
     for item, index in index_of.items():
         scores = values[:, index]

@@ -51,6 +51,7 @@ def runs() -> None:
         order = page_frame.select("Order by", orders, key="order", link="order", help=ORDER_HELP)
         warn(all_runs)
 
+    # The table of the runs that match the filter.
     listed = tables.lettered([row for row in rows.values() if tables.matches(row, words)])
     unknown = tables.unknown_columns(rows.values(), words)
     if unknown:
@@ -64,6 +65,8 @@ def runs() -> None:
         st.session_state["gone"] = missing
     if not address.store("runs", ",".join([*chosen, *missing]) or None):
         st.caption("Too many runs are selected for a link.")
+
+    # Below the table: the selected runs, and what else can be done.
     if chosen:
         _draw_selected(scene, chosen)
     else:
@@ -190,6 +193,8 @@ def _draw_table(listed: list[Row], count: int) -> list[str]:
         column_config=config,
         alt="Table of runs with their scores",
     )
+
+    # Rows of an earlier, longer table are ignored.
     chosen = [names[row] for row in event["selection"]["rows"] if row < len(names)]
     st.session_state["runs"] = chosen
     return chosen

@@ -75,6 +75,8 @@ def _draw_histogram(scene: ThresholdScene) -> None:
     chosen = page_frame.select("Pairs of", names, key="threshold class", link="class", width=320)
     rows = pairs.of_class(int(chosen)) if chosen else pairs
     edges, same, other = rows.histogram()
+
+    # The line can be at some thresholds of the drawn range, and at the current one.
     thresholds = pairs.counts.thresholds
     inside = np.flatnonzero((thresholds >= edges[0]) & (thresholds <= edges[-1]))
     stops = np.union1d(inside[:: max(1, len(inside) // STOPS)], [scene.column, inside[-1]])
@@ -112,6 +114,7 @@ def _draw_rates(scene: ThresholdScene) -> None:
     config: dict[str, Any] = {"value": percent, "low": percent, "high": percent}
     st.dataframe(table, alt="Rates at the threshold", hide_index=True, column_config=config)
 
+    # How many pairs were compared, and what a similarity at the threshold means.
     queries = f"{len(pairs.labels):,} queries"
     if pairs.of > len(pairs.labels):
         queries += f", sampled from {pairs.of:,}"
@@ -161,6 +164,8 @@ def _draw_classes(scene: ThresholdScene) -> None:
         column_config={"utility": percent, "false accepts": percent, "false rejects": percent},
         alt="Classes by how well the threshold serves them, the worst first",
     )
+
+    # Pictures of the selected class, or of the worst.
     label = int(classes.labels[row or 0])
     gallery_set = scene.view.collection.gallery
     items = gallery_set.items[gallery_set.labels == label][:SHOWN]

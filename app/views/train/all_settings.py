@@ -58,6 +58,8 @@ def draw(base: RunConfig) -> FormResult:
     """Draw the form in an expander. base: configuration of the answers to the questions."""
     _fill(base)
     knob_forms.update_defaults()
+
+    # Read the form without drawing it, because it may be closed.
     sections = {}
     errors = {}
     for name in lab.runs.SECTIONS:

@@ -75,6 +75,8 @@ def _draw_start(answers: Answers, form: FormResult) -> None:
             page_frame.say_error(error)
     elif answers.name:
         name = lab.runs.free_name(root, answers.name)
+
+    # Draw the buttons, the check and the command.
     scene = TrainScene(form.config, form.config.as_yaml(), name, is_refused)
     if _draw_buttons(scene, form):
         with page_frame.refusals():

@@ -283,6 +283,8 @@ def _survey(folder: Path) -> Survey | None:
     if ready is None:
         return None
     survey, pictures = ready
+
+    # Show one picture of each class, or of some classes.
     cards = [Card(index, picture, name, name) for index, (name, picture) in enumerate(pictures)]
     note = "one image of some classes"
     if len(cards) == len(survey.images):
@@ -291,6 +293,8 @@ def _survey(folder: Path) -> Survey | None:
     gallery([CardSection("sample", title, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
     st.caption(page_frame.as_text(survey.classes))
     _draw_counts(survey)
+
+    # List the files that were left out.
     if survey.problems:
         with page_frame.expander("What was left out, and why", link="left-out", icon=":material/warning:"):
             st.text("\n".join(Counter(survey.problems[:SHOWN])))
@@ -356,6 +360,7 @@ def _unpack() -> None:
     if upload is None:
         return
     with page_frame.refusals(), st.spinner("Unpacking"), uploads.opened(upload) as file:
+        # Choose a folder that does not exist yet.
         name = queueing.plain_name(Path(upload.name).stem)[:80] or "images"
         target = settings.runs_root() / settings.UNPACKED / name
         number = 2

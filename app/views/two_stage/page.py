@@ -73,6 +73,8 @@ def two_stage() -> None:
     if inverted.count < 2:
         st.info("Two-stage search needs at least two anchors; choose a split with more classes.")
         return
+
+    # The number of probed anchors, the queries and the current query.
     probes = _choose_probes(inverted, k)
     with source_widgets:
         if source == "lost":

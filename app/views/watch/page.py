@@ -199,6 +199,8 @@ def _draw_similarities(scene: WatchScene) -> None:
         words = "Similarities of matching and other pairs appear then."
         st.info(f"Not validated yet. {words} {_when_validated(scene.run)}")
         return
+
+    # The slider follows the latest step while the run trains.
     steps = list(by_step)
     autoplay.follow("after", steps)
     step = steps[0]
@@ -254,6 +256,8 @@ def _draw_pinned(scene: WatchScene, validations: list[dict[str, Any]]) -> None:
     choices = [cards.of_image(run, images, query) for query in queries]
     note = "click a query to follow it"
     sections = [CardSection("pinned", "Pinned queries", choices, note, size="small", current=item)]
+
+    # The first, the last and some steps between.
     count = min(STRIPS, len(validations))
     for index in np.unique(np.linspace(0, len(validations) - 1, count).round().astype(int)):
         validation = validations[index]

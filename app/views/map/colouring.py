@@ -103,7 +103,7 @@ def coded_legend(values: list[str], codes: np.ndarray, selected: np.ndarray) -> 
             frequencies = np.bincount(codes[selected], minlength=len(values))
         order = np.lexsort((order, -frequencies))
 
-    lines = []
+    lines: list[Category] = []
     line_of_value = np.full(len(values), -1)
     for code, mark, colour in zip(order, MARKS, COLOURS, strict=False):
         if counts[code]:

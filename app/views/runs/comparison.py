@@ -52,7 +52,7 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
     """Draw the comparison of some runs. rows: their rows of the table. split: the split of the scores."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
     _draw_links(chosen)
-    views = VIEWS
+    views: Sequence[str] = VIEWS
     if not all(split in run.splits for run in chosen):
         views = VIEWS[1:]
     view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.COMPACT)

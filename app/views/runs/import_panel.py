@@ -77,15 +77,17 @@ def panel(runs: RunLibrary) -> None:
         placeholder = "optional; default: name of the folder or file"
         name = st.text_input("Name of the run", key="name brought", placeholder=placeholder)
 
-        def start() -> None:
-            _, number = st.session_state.get(LAST, (None, 0))
-            named = replace(request, name=name.strip(), root=str(settings.runs_root()))
-            st.session_state[LAST] = (named, number + 1)
-
         if request is not None:
-            st.button("Import as a run", on_click=start, type="primary", icon=":material/input:")
+            named = replace(request, name=name.strip(), root=str(settings.runs_root()))
+            st.button("Import as a run", on_click=_start, args=(named,), type="primary", icon=":material/input:")
         if LAST in st.session_state:
             _show(*st.session_state[LAST])
+
+
+def _start(request: ImportRequest) -> None:
+    """Remember a request. Its number is new, so that the same request can be repeated."""
+    _, number = st.session_state.get(LAST, (None, 0))
+    st.session_state[LAST] = (request, number + 1)
 
 
 def _choose_pictures(folder: Path, runs: RunLibrary) -> ImportRequest | None:
@@ -137,7 +139,7 @@ def _import(request: ImportRequest, number: int) -> tuple[str, list[str]]:
             request.path, metadata=request.extra, normalise=request.normalise, name=name, runs=request.root
         )
     else:
-        run = result_of(lab.runs.embed_folder(request.path, request.extra, name=name, runs=request.root), listen)
+        run = result_of(lab.runs.embed_folder(request.path, str(request.extra), name=name, runs=request.root), listen)
     return run.name, [str(run.status.get("sentence", "")), *notes, *run.score_warnings()]
 
 

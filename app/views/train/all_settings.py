@@ -140,8 +140,8 @@ def _checked(sections: dict[str, Any], errors: dict[str, str]) -> RunConfig | No
         except ValueError as error:
             errors = {"": str(error)}
     st.subheader("Not yet complete", anchor=False)
-    for name, error in errors.items():
-        words = page_frame.as_text(error)
+    for name, sentence in errors.items():
+        words = page_frame.as_text(sentence)
         for tab, names in TABS.items():
             if name in names:
                 words = f"**{tab}** {words}"

@@ -172,7 +172,7 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
 def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_worker):
     """One training each: networks are compared, and a click queues two more of each. With more: methods are."""
     page = open_page("runs", runs="recall,smooth", by="r@1", against="smooth")
-    assert "To compare methods and not networks, train each 3 times" in page.words()
+    assert "To compare methods rather than networks, train each 3 times" in page.words()
     page.test.button(key="more seeds").click().run()
     assert page.calm, page.words()
     queued = queueing.queue().names

@@ -25,13 +25,14 @@ from lab.launchers.background.queue import Queue
 MAIN = Path(__file__).with_name("main.py")
 
 CLOSED = 16
-"""Sessions that are kept after their browser has gone, three descriptors each; Streamlit keeps 128."""
+"""Sessions that are kept after the browser has disconnected. Each needs three file descriptors; Streamlit keeps 128."""
+
 PING = 30
-"""Seconds between two signs of life of a browser, and until one is missed, as `streamlit run` has them."""
+"""Seconds between two pings of a browser, and until it must answer, as with `streamlit run`."""
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Parse the flags, say where the dashboard is, and serve until it is stopped."""
+    """Parse the flags, print the address of the dashboard, and serve until it is stopped."""
     options = _parser().parse_args(arguments)
     os.environ[settings.RUNS] = str(options.runs.resolve())
     if options.data:
@@ -71,36 +72,41 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _keep_few_sessions() -> None:
-    """Have Streamlit keep fewer sessions of browsers that are gone. It has no option for that, so this replaces a name
-    that a newer version may lack; the dashboard then starts without."""
-    try:
-        from streamlit.runtime import memory_session_storage as kept
+    """Make Streamlit keep fewer sessions of disconnected browsers.
 
-        storage = partial(kept.MemorySessionStorage, CLOSED)
+    Streamlit has no option for this, so this replaces a class. If a newer version does not have the class, the
+    dashboard starts with a warning.
+    """
+    try:
+        from streamlit.runtime import memory_session_storage
+
+        storage = partial(memory_session_storage.MemorySessionStorage, CLOSED)
     except (ImportError, AttributeError):
         logging.getLogger("rankscope.app").warning(LACKING)
         return
-    kept.MemorySessionStorage = storage  # type: ignore[misc, assignment]
+    memory_session_storage.MemorySessionStorage = storage  # type: ignore[misc, assignment]
 
 
 LACKING = "This Streamlit has no MemorySessionStorage, so it keeps more sessions of closed tabs in memory."
 
 
 def _configure(address: str, port: int) -> None:
-    """Read Streamlit's configuration before the first page is drawn. It lies beside main.py, so Streamlit finds it only
-    after `st.App` was made."""
+    """Read Streamlit's configuration before the first page is drawn.
+
+    It is beside main.py, so Streamlit finds it only after `st.App` was created.
+    """
     from streamlit.web import bootstrap
 
-    named: dict[str, Any] = {"server.address": address, "server.port": port}
-    if address not in access.LOCAL:  # nobody knows all names of this machine, and there is always a token here
-        named["server.allowedHosts"] = ["*"]
-    sys.argv = [str(MAIN)]  # as `streamlit run` leaves it
-    bootstrap.load_config_options(named)
+    options: dict[str, Any] = {"server.address": address, "server.port": port}
+    if address not in access.LOCAL:  # all names of this machine are not known, and visitors always need a token here
+        options["server.allowedHosts"] = ["*"]
+    sys.argv = [str(MAIN)]  # as with `streamlit run`
+    bootstrap.load_config_options(options)
 
 
 def _reconcile(runs: Path) -> None:
-    """Find out which runs died with the machine, and go on with this account's queue if its process did."""
-    with contextlib.suppress(OSError):  # a folder that cannot be written can still be looked at
+    """Mark runs that ended with the machine, and restart this account's queue if its process has ended."""
+    with contextlib.suppress(OSError):  # a folder that cannot be written can still be viewed
         reconcile(runs)
         queue = Queue(runs)
         if queue.abandoned and queue.is_own:
@@ -108,25 +114,25 @@ def _reconcile(runs: Path) -> None:
 
 
 def _load() -> None:
-    """Load what the first page needs, while its address is read; pandas first, or plotly would use it half loaded."""
+    """Import the modules of the first page. Pandas comes first, because plotly would use it half imported."""
     for module in ("pandas", "app.results.palette", "app.views.home.scene", "plotly.graph_objects"):
         importlib.import_module(module)
 
 
 def _dashboard(token: str, guests: str, ready: str) -> Any:
-    """Return the app to serve; it prints `ready` once pages can be asked for."""
+    """Return the app to serve. It prints `ready` once it accepts requests."""
     import streamlit as st
     from starlette.middleware import Middleware
 
     @contextlib.asynccontextmanager
-    async def announced(_: object) -> AsyncIterator[None]:
+    async def announce(_: object) -> AsyncIterator[None]:
         print(ready, flush=True)
         threading.Thread(target=_load, daemon=True).start()
         yield
 
     return st.App(
         MAIN,
-        lifespan=announced,
+        lifespan=announce,
         routes=(*served.ROUTES, *run_events.ROUTES),
         middleware=[
             Middleware(access.AccessControl, token=token, guests=guests),
@@ -142,11 +148,14 @@ def _serve(dashboard: Any, listening: socket.socket) -> None:
 
     with contextlib.suppress(KeyboardInterrupt):
         connections.serve(
-            dashboard, listening, ws_ping_interval=PING, ws_ping_timeout=PING,
+            dashboard,
+            listening,
+            ws_ping_interval=PING,
+            ws_ping_timeout=PING,
             ws_max_size=config.get_option("server.maxMessageSize") * 1_000_000,
             ws_per_message_deflate=config.get_option("server.enableWebsocketCompression"),
-        )  # fmt: skip
-    raise SystemExit(130)  # as every command ends after Ctrl-C, one that a script has put into the background, too
+        )
+    raise SystemExit(130)  # the exit status of every command after Ctrl-C
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Access control. It stands before Streamlit, so what it refuses (pages, uploads, the websocket) never reaches a page.
+"""Access control. Requests pass it before they reach Streamlit, also uploads and the WebSocket.
 
-It asks three things. Is the machine called by a name of its own (else a foreign web page may have pointed its name
-here)? Does a websocket, or what changes something, come from a page of this dashboard? Does the visitor have the
-token? A right token in the address becomes a cookie and leaves the address.
+It checks three things. Is the host name of the request a name of this machine (otherwise another web site may have
+directed its name here)? Does a WebSocket or a changing request come from a page of this dashboard? Does the visitor
+have the token? A correct token in the URL becomes a cookie and is removed from the URL.
 """
 
 import asyncio
@@ -26,15 +26,20 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lab.core import files
 
-TOKEN, GUESTS = "LAB_TOKEN", "LAB_GUEST_TOKEN"
-"""Environment variables that may hold the tokens of the owner and of guests; without them they are made up."""
+TOKEN = "LAB_TOKEN"
+"""Environment variable with the owner's token. By default the token is random."""
+
+GUESTS = "LAB_GUEST_TOKEN"
+"""Environment variable with the token of guests."""
+
 SHORTEST = 16
-"""Characters of a chosen token: the dashboard does not slow guesses down, so there must be too many of them."""
+"""Fewest characters of a chosen token. The dashboard does not limit guesses, so there must be too many to try."""
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 _HEALTH = "/_stcore/health"
-"""Says that the server is up and nothing else, so it is open to scripts that wait for it."""
+"""Says only that the server is running, so scripts may read it without a token."""
+
 _LONGEST_FORM = 4096
 _FORM_SECONDS = 10
 _HEADERS = {
@@ -49,22 +54,23 @@ input, button {{ font: inherit; padding: .3em .6em }}</style>
 <h1>Rankscope</h1><form method="post"><label>Token <input type="password" name="token" autofocus></label>
 <button>Open</button></form><p>{words}</p></html>"""
 _GUEST = "_guest"
-"""In a session's state: what `is_guest` found."""
+"""Session key of the result of `is_guest`."""
 _WHERE = "It was printed when the dashboard was started."
 
-_stands = False
-"""Whether this process serves the dashboard and asks for a token."""
+_is_active = False
+"""Whether this process serves the dashboard with access control."""
+
 _owner = ""
-"""The cookie of those who may change things, where there are guests."""
+"""The owner's cookie, if there are guests."""
 
 
 def token(address: str, needed: bool = True) -> str:
-    """What lets a visitor into a dashboard that listens on `address`; "" where none is needed.
+    """Return the token for a dashboard that listens on `address`, or "" if none is needed.
 
-    It is taken out of the environment, which the runs that are started inherit.
+    The token is removed from the environment, because runs inherit the environment.
 
     Raises:
-        ValueError: there is to be none on an address that other machines reach, or the chosen one is too short.
+        ValueError: other machines can reach the address and no token is needed, or the chosen token is too short.
     """
     chosen = os.environ.pop(TOKEN, "")
     if needed:
@@ -75,10 +81,12 @@ def token(address: str, needed: bool = True) -> str:
 
 
 def guest_token(allowed: bool, token: str) -> str:
-    """What lets in who may look and change nothing; "" where no guests are allowed. token: the owner's.
+    """Return the token of guests, who may view but not change anything, or "" if guests are not allowed.
+
+    token: the owner's.
 
     Raises:
-        ValueError: the owner has none, or the chosen one is too short or the owner's.
+        ValueError: the owner has no token, or the chosen token is too short or the owner's.
     """
     chosen = os.environ.pop(GUESTS, "")
     if not allowed:
@@ -90,54 +98,61 @@ def guest_token(allowed: bool, token: str) -> str:
 
 def _long_enough(variable: str, chosen: str) -> str:
     if chosen and len(chosen) < SHORTEST:
-        raise ValueError(f"{variable} must have at least {SHORTEST} characters; leave it out, and one is made up.")
+        raise ValueError(f"{variable} must have at least {SHORTEST} characters; without it, a random token is used.")
     return chosen or secrets.token_urlsafe(24)
 
 
 def link(address: str, port: int, token: str) -> str:
-    """The address to open, with the token in it."""
+    """Return the URL to open, with the token."""
     host = f"[{address}]" if ":" in address else address
-    return f"http://{host}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+    url = f"http://{host}:{port}/"
+    if token:
+        url += f"?token={quote(token, safe='')}"
+    return url
 
 
-def stands() -> bool:
-    """Whether visitors are asked for a token; in a headless test no server listens, so nobody can come in."""
-    served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
-    return _stands or not served
+def is_active() -> bool:
+    """Return whether access control is active, or not needed because no server is running, as in a test."""
+    is_served = runtime.exists() and type(runtime.get_instance()) is runtime.Runtime
+    return _is_active or not is_served
 
 
 def is_guest() -> bool:
-    """Whether this thread draws a page, or works, for a visitor who may only look: one who does not have the owner's
-    cookie. It is looked up once a session, since the cookies are gone as soon as the browser is."""
+    """Return whether this thread works for a guest: a visitor without the owner's cookie.
+
+    The answer is stored in the session, because the cookies are lost when the browser disconnects.
+    """
     if hasattr(files.thread, "guest"):
         return files.thread.guest
     if not _owner or get_script_run_ctx(suppress_warning=True) is None:
         return False
     if _GUEST not in st.session_state:
-        st.session_state[_GUEST] = not any(_equal(one, _owner) for one in st.context.cookies.values())
+        st.session_state[_GUEST] = not any(_equal(cookie, _owner) for cookie in st.context.cookies.values())
     return st.session_state[_GUEST]
 
 
 def is_owner(request: HTTPConnection) -> bool:
-    """Whether a request that was let in comes from the owner, not from a guest."""
-    return not _owner or any(_equal(one, _owner) for one in request.cookies.values())
+    """Return whether an admitted request comes from the owner rather than a guest."""
+    return not _owner or any(_equal(cookie, _owner) for cookie in request.cookies.values())
 
 
 class AccessControl:
-    """ASGI middleware. token: what it asks for; "" for nothing. guests: another token, of those who may only look."""
+    """ASGI middleware. token: the owner's token, or "" to admit everybody. guests: the token of guests, or ""."""
 
     def __init__(self, app: ASGIApp, token: str, guests: str = ""):
-        global _stands, _owner
+        global _is_active, _owner
         self._app = app
-        self._cookies = {
-            one: hmac.digest(one.encode(), b"rankscope cookie", hashlib.sha256).hex() for one in (token, guests) if one
-        }
-        _stands, _owner = True, self._cookies[token] if guests else ""
+        self._cookies: dict[str, str] = {}  # by token
+        for secret in (token, guests):
+            if secret:
+                self._cookies[secret] = hmac.digest(secret.encode(), b"rankscope cookie", hashlib.sha256).hex()
+        _is_active = True
+        _owner = self._cookies[token] if guests else ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        answer = _stranger(HTTPConnection(scope)) or await self._question(scope, receive)
+        answer = _refuse_foreign(HTTPConnection(scope)) or await self._check_token(scope, receive)
         if answer is None:
             await self._app(scope, receive, _adding_headers(send))
         elif scope["type"] == "websocket":
@@ -145,48 +160,64 @@ class AccessControl:
         else:
             await answer(scope, receive, _adding_headers(send))
 
-    async def _question(self, scope: Scope, receive: Receive) -> Response | None:
-        """What is answered instead of the page; None for a visitor with the token."""
+    async def _check_token(self, scope: Scope, receive: Receive) -> Response | None:
+        """Return the answer to a visitor without a token, or None to admit the visitor."""
         request = HTTPConnection(scope)
         if not self._cookies or scope["path"] == _HEALTH:
             return None
-        brought = request.cookies.get(_cookie_name(request), "")
-        known = next((cookie for cookie in self._cookies.values() if _equal(cookie, brought)), "")
+        sent_cookie = request.cookies.get(_cookie_name(request), "")
+
+        # A visitor with a cookie is admitted.
+        valid_cookie = ""
+        for cookie in self._cookies.values():
+            if _equal(cookie, sent_cookie):
+                valid_cookie = cookie
         method = scope.get("method", "")
-        token = request.query_params.get("token") if method == "GET" else None
-        if method == "POST" and not known:
+
+        # The token may be in the URL or in the form.
+        token = None
+        if method == "GET":
+            token = request.query_params.get("token")
+        elif method == "POST" and not valid_cookie:
             token = await _form(Request(scope, receive))
-        if known and token is None:
+        if valid_cookie and token is None:
             return None
-        right = next((cookie for one, cookie in self._cookies.items() if _equal(one, token or "")), known)
-        if right:
-            return self._let_in(request, right)
+        for secret, cookie in self._cookies.items():
+            if _equal(secret, token or ""):
+                valid_cookie = cookie
+
+        # A correct token becomes a cookie; otherwise ask for the token.
+        if valid_cookie:
+            return self._admit(request, valid_cookie)
         if "text/html" not in request.headers.get("accept", ""):
             return PlainTextResponse(f"The dashboard needs its token first. {_WHERE}", 401)
         words = _WHERE if token is None else f"That is not the token. {_WHERE}"
         return HTMLResponse(_QUESTION.format(words=html.escape(words)), 401)
 
     @staticmethod
-    def _let_in(http: HTTPConnection, cookie: str) -> Response:
-        """The same address without the token, and the cookie that is good for it."""
-        path = quote(http.scope["path"].lstrip("/\\"))  # or `//elsewhere` would lead there
+    def _admit(http: HTTPConnection, cookie: str) -> Response:
+        """Redirect to the same URL without the token, and set the cookie."""
+        path = quote(http.scope["path"].lstrip("/\\"))  # a path such as //example.org would lead to another site
         words = http.scope["query_string"].decode("latin-1").split("&")
         query = "&".join(word for word in words if word and not word.startswith("token="))
-        answer = RedirectResponse(f"/{path}" + (f"?{query}" if query else ""), 303)
+        url = f"/{path}?{query}" if query else f"/{path}"
+        answer = RedirectResponse(url, 303)
         answer.set_cookie(
             _cookie_name(http), cookie, httponly=True, samesite="lax", secure=http.scope["scheme"] == "https"
         )
         return answer
 
 
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode())
+def _equal(first: str, second: str) -> bool:
+    """Compare two secrets in constant time."""
+    return hmac.compare_digest(first.encode(), second.encode())
 
 
-def _stranger(request: HTTPConnection) -> Response | None:
-    """A refusal of a name that is not this machine's, or of what another site's page sends."""
-    host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if not _named(host, st.get_option("server.allowedHosts")):
+def _refuse_foreign(request: HTTPConnection) -> Response | None:
+    """Refuse a host name that does not belong to this machine, and requests from pages of other sites."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if not _is_allowed(host, st.get_option("server.allowedHosts")):
         return PlainTextResponse("This dashboard does not answer to that name; open the address that it printed.", 403)
     reads = request.scope["type"] == "http" and request.scope["method"] in ("GET", "HEAD")
     if origin is not None and not reads and urlsplit(origin).netloc.lower() != host.lower():
@@ -194,22 +225,26 @@ def _stranger(request: HTTPConnection) -> Response | None:
     return None
 
 
-def _named(host: str, allowed: list[str]) -> bool:
+def _is_allowed(host: str, allowed: list[str]) -> bool:
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
         return False
-    return name is not None and name != "" and ("*" in allowed or name.rstrip(".") in allowed)
+    if not name:
+        return False
+    return "*" in allowed or name.rstrip(".") in allowed
 
 
 def _cookie_name(request: HTTPConnection) -> str:
-    """With the port, since browsers send the cookies of one port of a machine to all of them."""
+    """Return a name that contains the port, because browsers send a machine's cookies to all of its ports."""
     port = re.search(r":(\d+)$", request.headers.get("host", ""))
-    return f"rankscope-{port[1] if port else request.scope['scheme'].replace('ws', 'http')}"
+    if port:
+        return f"rankscope-{port[1]}"
+    return f"rankscope-{request.scope['scheme'].replace('ws', 'http')}"
 
 
 async def _form(request: Request) -> str:
-    """The token that a form brings; "" when it brings none, or far too much, or takes too long."""
+    """Return the token of a form, or "" if it has none, is too long or takes too long."""
     body = b""
     with contextlib.suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(_FORM_SECONDS):

@@ -15,52 +15,58 @@ from app.shared import page_frame
 
 
 def found_pages() -> dict[str, st.Page]:
-    """Folder to page, in the order in which they are shown."""
-    folders = [module.name for module in pkgutil.iter_modules(app.views.__path__) if module.ispkg]
-    facts = {folder: importlib.import_module(f"app.views.{folder}") for folder in folders}
-    return {
-        folder: st.Page(
+    """Return folder to page, in the order of the menu."""
+    packages = []
+    for module in pkgutil.iter_modules(app.views.__path__):
+        if module.ispkg:
+            packages.append((module.name, importlib.import_module(f"app.views.{module.name}")))
+    packages.sort(key=lambda entry: entry[1].PLACE)
+    pages = {}
+    for folder, package in packages:
+        is_home = folder == palette.HOME
+        pages[folder] = st.Page(
             f"views/{folder}/page.py",
-            title=facts[folder].TITLE,
-            icon=facts[folder].ICON,
-            default=folder == palette.FIRST,
-            url_path="" if folder == palette.FIRST else folder,
+            title=package.TITLE,
+            icon=package.ICON,
+            default=is_home,
+            url_path="" if is_home else folder,
         )
-        for folder in sorted(folders, key=lambda one: facts[one].PLACE)
-    }
+    return pages
 
 
+# Session key of the name of a page that the URL names and that does not exist.
 UNKNOWN = "_unknown page"
-"""In the session's state: the name of a page that somebody asked for and that there is not."""
 PAGES = found_pages()
 
 
 def unknown_page() -> None:
-    """What stands at an address that is no page's."""
+    """Draw the page of a URL that names no page."""
     st.warning(page_frame.as_text(f"There is no page {st.session_state[UNKNOWN]}. Choose one of these:"))
     for page in PAGES.values():
         st.page_link(page)
 
 
 def hidden_pages() -> list[st.Page]:
-    """Pages that the menu does not show: any other that somebody asked for."""
+    """Return a page that is not in the menu, for a URL that names no page."""
     context = get_script_run_ctx()
-    asked = getattr(getattr(context, "pages_manager", None), "intended_page_name", "")
-    if asked and (asked == palette.FIRST or asked not in PAGES) and "/" not in asked:
-        st.session_state[UNKNOWN] = asked
+    requested = getattr(getattr(context, "pages_manager", None), "intended_page_name", "")
+    if requested and (requested == palette.HOME or requested not in PAGES) and "/" not in requested:
+        st.session_state[UNKNOWN] = requested
     name = st.session_state.get(UNKNOWN)
-    return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")] if name else []
+    if not name:
+        return []
+    return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")]
 
 
 st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
 chosen = st.navigation([*PAGES.values(), *hidden_pages()], position="top")
-if access.stands():
+if access.is_active():
     displays.listen()
     palette.listen(PAGES)
     if access.is_guest():
         st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")
-    if chosen is PAGES[palette.FIRST] and "run" in st.query_params:  # a link to Browse, which was here before
+    if chosen is PAGES[palette.HOME] and "run" in st.query_params:  # an old link to Browse, which was the first page
         st.switch_page(PAGES["browse"], query_params={key: st.query_params.get_all(key) for key in st.query_params})
     page_frame.guarded(chosen.run)()
 else:
-    st.error("Started like this the dashboard lets everybody in, so it shows nothing: start it with `lab app`.")
+    st.error("Without access control the dashboard shows nothing: start it with `lab app`.")

@@ -1,8 +1,8 @@
-"""What the server tells open pages: which runs have ended, and what has changed of that which a page shows.
+"""Tell open pages which runs have ended, and which of the values that they show have changed.
 
-Each tab keeps one WebSocket. On it the browser says what its page follows (`app.shared.changes`), and the server
-answers when something of that has changed or a run has ended. A connection that breaks is opened again by the browser,
-which says again what it shows, so that no change is missed meanwhile.
+Each tab keeps one WebSocket. On it the browser sends what its page follows (`app.shared.changes`), and the server
+answers when one of these values has changed or a run has ended. When a connection breaks, the browser opens another one
+and sends again what it shows, so that no change is missed.
 """
 
 from __future__ import annotations
@@ -27,22 +27,29 @@ from lab.runs.folder import DAMAGED, ENDED, FAILED, INTERRUPTED
 
 ADDRESS = "/rankscope/run-events"
 LOOK_EVERY = 2.0
-"""Seconds for which one look at the folder serves all pages."""
+"""Seconds between two reads of the folder of runs, for all pages together."""
+
 LOOK_FOR_CHANGES = 1.0
-"""Seconds between two looks at what open pages follow."""
+"""Seconds between two reads of the values that open pages follow."""
+
 SHORTEST = 0.05
-"""Seconds between two looks at the least, however often something is told to have changed."""
+"""Fewest seconds between two reads, however often `changes.wake` is called."""
+
 SLOWEST = 5.0
-"""Seconds that a browser has to take a message."""
+"""Seconds in which a browser has to receive a message."""
+
 MOST = 100
-"""Things that one page may follow."""
+"""Most values that one page may follow."""
+
 GONE = -1
-"""The version of what the server does not know, since it was started anew: the page has to be drawn again."""
+"""Version of a value that the server does not know, because it was restarted. The page has to be drawn again."""
+
 NOT_UNDERSTOOD = 1003
-"""Code with which a connection is closed on which something else was said."""
+"""Code with which a connection is closed after an invalid message."""
+
 SETTLES = 15.0
-"""Seconds for which a run must stand as interrupted before that is said: whoever kills one writes `stopped` into its
-folder once the process is gone, which may take ten."""
+"""Seconds for which a run must be interrupted before that is reported. After a kill, the state `stopped` is written
+only once the process has ended, which may take ten seconds."""
 
 
 _log = logging.getLogger("rankscope.app")
@@ -50,7 +57,7 @@ _log = logging.getLogger("rankscope.app")
 
 @dataclass(frozen=True)
 class Ending:
-    """A run that was at work, or waited, and is no more. number: from 1, in the order in which they were seen."""
+    """A run that has ended. number: from 1, in the order in which the ends were noticed."""
 
     number: int
     run: str
@@ -59,85 +66,99 @@ class Ending:
 
 
 class RunEvents:
-    """What has ended below a folder of runs since the first look."""
+    """The runs of a folder that have ended since the first read."""
 
     def __init__(self, root: Path):
         self.root = root
         self._states: dict[str, tuple[int, str]] = {}
-        self._lost: dict[str, float] = {}  # runs without a process, and when that was first seen
+        self._lost: dict[str, float] = {}  # interrupted runs, and when that was first noticed
         self._seen: list[Ending] = []
         self._looked = -LOOK_EVERY
         self._lock = threading.Lock()
 
     def after(self, number: int | None) -> tuple[int, list[Ending]]:
-        """The number of the latest ending, and those after a number; None asks for no earlier ones."""
+        """Return the number of the latest ending, and the endings after `number`; for None there are none."""
         with self._lock:
             if time.monotonic() - self._looked >= LOOK_EVERY:
                 self._look()
                 self._looked = time.monotonic()
-            later = [one for one in self._seen if number is not None and one.number > number]
+            later = [ending for ending in self._seen if number is not None and ending.number > number]
             return len(self._seen), later
 
     def _look(self) -> None:
-        before, self._states = self._states, {}
+        before = self._states
+        self._states = {}
         for run in lab.runs.list(self.root):
-            was, changed = before.get(run.name), settings.written(run.path / "status.json")
-            # The file of a run that has ended is read once.
-            state = was[1] if was and was[0] == changed and was[1] in ENDED else run.state
-            at_work = was is not None and was[1] not in (*ENDED, DAMAGED)
-            if was and at_work and state == INTERRUPTED:  # it may turn out to be stopped, or be begun again elsewhere
-                lost = time.monotonic() - self._lost.setdefault(run.name, time.monotonic())
-                state = was[1] if lost < SETTLES or run.snapshot().under_way else state
+            written = settings.written(run.path / "status.json")
+            old_written, old_state = before.get(run.name, (0, ""))
+            was_active = run.name in before and old_state not in (*ENDED, DAMAGED)
+            if old_state in ENDED and old_written == written:  # the file of an ended run is read once
+                state = old_state
+            else:
+                state = run.state
+            if was_active and state == INTERRUPTED:  # it may turn out to be stopped, or start again on a cluster
+                first_lost = self._lost.setdefault(run.name, time.monotonic())
+                if time.monotonic() - first_lost < SETTLES or run.snapshot().under_way:
+                    state = old_state
             else:
                 self._lost.pop(run.name, None)
-            self._states[run.name] = changed, state
-            if at_work and state in ENDED:
-                how = {FAILED: "failed", INTERRUPTED: "was interrupted"}.get(state, state)
-                text = f"Run {run.name} {how}. {run.status.get('sentence') or ''}".strip()
+            self._states[run.name] = written, state
+            if was_active and state in ENDED:
+                verb = {FAILED: "failed", INTERRUPTED: "was interrupted"}.get(state, state)
+                text = f"Run {run.name} {verb}. {run.status.get('sentence') or ''}".strip()
                 self._seen.append(Ending(len(self._seen) + 1, run.name, state, text))
 
 
 @dataclass
 class _Tab:
-    """One open page. after: the number of the latest ending that it knows; follows: the number of everything that it
-    shows to the version that it shows; told: what it has been told and has not shown yet."""
+    """One open page.
+
+    after: number of the latest ending that it knows. has_spoken: it has sent a message.
+    follows: number of each value to the version that the page shows. sent: versions that were sent, but not shown yet.
+    """
 
     socket: WebSocket
     after: int | None = None
-    heard: bool = False
+    has_spoken: bool = False
     follows: dict[int, int] = field(default_factory=dict)
-    told: dict[int, int] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
 
     def take(self, message: Any) -> None:
-        """Read what the browser says.
+        """Read a message of the browser.
 
         Raises:
-            ValueError: no page of the dashboard says such a thing.
+            ValueError: the message has another form. The dashboard's pages never send one.
         """
         if not isinstance(message, dict):
             raise ValueError("an object is expected")
-        after, follows = message.get("after"), message.get("follows")
+        after = message.get("after")
+        follows = message.get("follows")
         if not isinstance(follows, dict) or len(follows) > MOST or not (after is None or _is_count(after)):
             raise ValueError("after and follows are expected")
         if not all(_is_count(version) for version in follows.values()):
             raise ValueError("versions are whole numbers")
-        if not self.heard:  # later the server knows better what it has told
-            self.after, self.heard = after, True
+        if not self.has_spoken:  # afterwards the server knows what it has sent
+            self.after = after
+            self.has_spoken = True
         self.follows = {int(number): version for number, version in follows.items()}
-        self.told = {one: version for one, version in self.told.items() if one in self.follows}
+        self.sent = {number: version for number, version in self.sent.items() if number in self.follows}
 
     def news(self, latest: int, ended: list[Ending], versions: dict[int, int]) -> dict[str, Any] | None:
-        """What this tab has to be told, of all runs that have ended and of what is followed; None for nothing."""
+        """Return the message for this tab, or None if it has nothing new.
+
+        Args:
+            latest: number of the latest ending. ended: all endings. versions: current versions of followed values.
+        """
         changed = {}
         for number, shown in self.follows.items():
             version = versions.get(number, GONE)
-            if version != shown and self.told.get(number, shown) != version:
+            if version != shown and self.sent.get(number, shown) != version:
                 changed[number] = version
         if latest == self.after and not changed:
             return None
-        later = [asdict(one) for one in ended if self.after is not None and one.number > self.after]
+        later = [asdict(ending) for ending in ended if self.after is not None and ending.number > self.after]
         self.after = latest
-        self.told |= changed
+        self.sent |= changed
         return {"latest": latest, "ended": later, "changed": changed}
 
 
@@ -146,7 +167,7 @@ def _is_count(value: Any) -> bool:
 
 
 class Feed:
-    """Tells all open pages what has changed. One task looks for all of them, as long as there are any."""
+    """Sends all open pages what has changed. One task reads the values for all of them while there are any."""
 
     def __init__(self) -> None:
         self._tabs: list[_Tab] = []
@@ -157,7 +178,7 @@ class Feed:
         changes.on_wake(self.wake)
 
     def wake(self) -> None:
-        """Have the task look at once."""
+        """Make the task read the values at once."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._awake.set)
 
@@ -167,7 +188,8 @@ class Feed:
         tab = _Tab(socket)
         self._tabs.append(tab)
         if self._looking is None or self._looking.done():
-            self._loop, self._awake = asyncio.get_running_loop(), asyncio.Event()
+            self._loop = asyncio.get_running_loop()
+            self._awake = asyncio.Event()
             self._looking = asyncio.create_task(self._look())
         try:
             while True:
@@ -184,30 +206,36 @@ class Feed:
         while self._tabs:
             self._awake.clear()
             begun = time.monotonic()
-            listening = [tab for tab in self._tabs if tab.heard]
+            listening = [tab for tab in self._tabs if tab.has_spoken]
+            numbers: set[int] = set()
+            for tab in listening:
+                numbers.update(tab.follows)
             try:
-                latest, ended, versions = await run_in_threadpool(
-                    self._there_now, {number for tab in listening for number in tab.follows}
-                )
+                latest, ended, versions = await run_in_threadpool(self._read, numbers)
             except Exception:  # such as a folder of runs that cannot be read for the moment
                 _log.exception("Looking for changes failed")
             else:
-                news = [(tab, tab.news(latest, ended, versions)) for tab in listening]
-                await asyncio.gather(*(_tell(tab, new) for tab, new in news if new is not None))
-            # Of thousands of runs a look takes long: it takes at most a fifth of the time, whoever wakes this.
+                sending = []
+                for tab in listening:
+                    news = tab.news(latest, ended, versions)
+                    if news is not None:
+                        sending.append(_send(tab, news))
+                await asyncio.gather(*sending)
+            # With thousands of runs a read takes long. It may take at most a fifth of the time.
             await asyncio.sleep(SHORTEST + 4 * (time.monotonic() - begun))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._awake.wait(), LOOK_FOR_CHANGES)
 
-    def _there_now(self, numbers: set[int]) -> tuple[int, list[Ending], dict[int, int]]:
-        """The number of the latest ending, all endings, and the versions of what is followed."""
+    def _read(self, numbers: set[int]) -> tuple[int, list[Ending], dict[int, int]]:
+        """Return the number of the latest ending, all endings, and the versions of followed values."""
         root = settings.runs_root()
         events = self._events.setdefault(root, RunEvents(root))
         return *events.after(0), changes.REGISTER.versions(numbers)
 
 
-async def _tell(tab: _Tab, news: dict[str, Any]) -> None:
-    """Send news to a tab. One that does not take them is closed, and asks again by itself."""
+async def _send(tab: _Tab, news: dict[str, Any]) -> None:
+    """Send a message to a tab, or close the connection if the tab does not receive it. The browser then opens another
+    one."""
     try:
         await asyncio.wait_for(tab.socket.send_json(news), SLOWEST)
     except (TimeoutError, RuntimeError, OSError, WebSocketDisconnect):

@@ -1,7 +1,7 @@
-"""What the browser fetches by itself: long columns as binary files, pictures of points, and the code of the map.
+"""Files for the browser: long columns in binary form, pictures of points, and the code of the map.
 
-A page offers a column (`offer`) and gives its address to a component; the browser fetches each address once, however
-often the page is drawn again. Access control stands before these routes as before every page.
+A page offers a column (`offer`) and passes its URL to a component. The browser downloads each URL once, even if the
+page is drawn many times. Access control applies to these routes as to every page.
 """
 
 import base64
@@ -19,14 +19,16 @@ from starlette.routing import Route
 
 ROOT = "/rankscope"
 MOST_BYTES = 512_000_000
-"""Columns that are kept, the latest ones."""
+"""Memory for the latest columns."""
+
 KINDS = {"f4": np.float32, "i4": np.int32, "u1": np.uint8, "u2": np.uint16}
-"""End of an address to the type of the numbers, little-endian."""
+"""Suffix of a URL to the type of the numbers, little-endian."""
+
 _CODE = Path(__file__).parent / "components" / "scatter"
 _FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "memory.js", "vendor.min.js")
 
 MOST_PAGES = 16
-"""Pages of the playground that can be opened."""
+"""Most playground pages to keep."""
 
 _columns: OrderedDict[str, bytes] = OrderedDict()
 _pages: dict[str, Callable[[], str]] = {}
@@ -34,10 +36,10 @@ _lock = Lock()
 
 
 def offer(column: np.ndarray) -> str:
-    """Keep an array for the browser; its address, which is the same for equal arrays.
+    """Keep an array for the browser, and return its URL. Equal arrays have the same URL.
 
     Raises:
-        KeyError: its numbers are of another type than `KINDS` has.
+        KeyError: the type of the numbers is not one of `KINDS`.
     """
     kind = {np.dtype(dtype): name for name, dtype in KINDS.items()}[column.dtype]
     data = np.ascontiguousarray(column).astype(column.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -51,17 +53,17 @@ def offer(column: np.ndarray) -> str:
 
 
 def read(address: str) -> np.ndarray:
-    """The array of an address that was offered.
+    """Return the array of a URL.
 
     Raises:
-        KeyError: there is none.
+        KeyError: there is no such array.
     """
     name = address.rpartition("/")[2]
     return np.frombuffer(_columns[name], KINDS[name.rpartition(".")[2]])
 
 
 def playground(name: str, make: Callable[[], str]) -> str:
-    """The address of a page of the playground, which is made when somebody opens it; the latest few are kept."""
+    """Return the URL of a page of the playground. `make` creates the page when it is opened; the latest are kept."""
     with _lock:
         _pages.pop(name, None)
         _pages[name] = make
@@ -71,13 +73,14 @@ def playground(name: str, make: Callable[[], str]) -> str:
 
 
 def code() -> str:
-    """Where the map's code is, which changes with it."""
-    version = hashlib.blake2b(b"".join((_CODE / name).read_bytes() for name in _FILES), digest_size=8).hexdigest()
+    """Return the URL of the map's code. It changes with the code."""
+    content = b"".join((_CODE / name).read_bytes() for name in _FILES)
+    version = hashlib.blake2b(content, digest_size=8).hexdigest()
     return f"{ROOT}/code/{version}/"
 
 
 def pictures(run: str, stamp: float) -> str:
-    """The address of a run's pictures; an item's number comes behind it."""
+    """Return the URL of a run's pictures. An item's number is appended."""
     return f"{ROOT}/pictures/{base64.urlsafe_b64encode(run.encode()).decode()}/{stamp!r}/"
 
 
@@ -87,7 +90,7 @@ _FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 async def _column(request: Request) -> Response:
     data = _columns.get(request.path_params["name"])
     if data is None:
-        return PlainTextResponse("This map is not kept any more; reload the page.", 404)
+        return PlainTextResponse("This map is no longer available; reload the page.", 404)
     return Response(data, media_type="application/octet-stream", headers=_FOR_EVER)
 
 
@@ -99,12 +102,13 @@ async def _code(request: Request) -> Response:
 
 
 async def _picture(request: Request) -> Response:
-    from app.results import cache  # loads torch, which the server's start does not wait for
+    from app.results import cache  # imports torch, which would delay the start of the server
 
-    words = request.path_params
+    parameters = request.path_params
     try:
-        run = base64.urlsafe_b64decode(words["run"]).decode()
-        stamp, item = float(words["stamp"]), int(words["item"])
+        run = base64.urlsafe_b64decode(parameters["run"]).decode()
+        stamp = float(parameters["stamp"])
+        item = int(parameters["item"])
         uri = await run_in_threadpool(cache.thumbnail, run, stamp, item)
     except (ValueError, LookupError, OSError):
         uri = ""
@@ -117,7 +121,7 @@ async def _picture(request: Request) -> Response:
 async def _playground(request: Request) -> Response:
     make = _pages.get(request.path_params["name"])
     if make is None:
-        return PlainTextResponse("This batch is not kept any more; open it from the page Inspect again.", 404)
+        return PlainTextResponse("This batch is no longer available; open it from the page Inspect again.", 404)
     return HTMLResponse(await run_in_threadpool(make))
 
 

@@ -1,1 +1,1 @@
-"""One query's answer: ranked, compared, explained, and what it costs."""
+"""The ranking of one query, its comparison with another ranking, and the choice of queries."""

@@ -1,4 +1,4 @@
-"""Choosing what to compare a run with: another run on the same images, or a re-ranking."""
+"""The choice of another ranking to compare a run with: another run on the same images, or a re-ranking."""
 
 from dataclasses import dataclass
 
@@ -18,67 +18,71 @@ NOTHING = ""
 
 @dataclass(frozen=True)
 class ComparisonChoice:
-    """Another answer to this run's queries.
+    """Another ranking of this run's queries.
 
-    code: as it stands in the address. view: of the other run, or of this one where it is re-ranked. answer: the other
-    ranking, or the job that makes it. ours: this run on the images that both have; the other ranking is on the same
-    ones, under this run's numbers. of: tells this run's embeddings from others.
+    code: value of the URL parameter.
+    view: the other run, or this run if it is re-ranked.
+    answer: the other ranking, or the job that computes it. It has the item numbers of this run.
+    ours: this run on the common images of both.
+    key: identifies this run's embeddings.
     """
 
     code: str
     view: SplitView
     answer: OtherRanking | Job[OtherRanking]
     ours: Collection
-    of: tuple
+    key: tuple
 
     @property
     def compared(self) -> OtherRanking | None:
-        """None while it is being prepared.
+        """The other ranking, or None while it is computed.
 
         Raises:
-            ValueError: it cannot be.
+            ValueError: it cannot be computed.
         """
-        return self.answer if isinstance(self.answer, OtherRanking) else self.answer.value
+        if isinstance(self.answer, OtherRanking):
+            return self.answer
+        return self.answer.value
 
     @property
     def waits_for(self) -> Job[OtherRanking] | None:
-        """The job that makes the ranking, done or not; None where nothing has to be prepared."""
+        """The job that computes the other ranking, if there is one."""
         return self.answer if isinstance(self.answer, Job) else None
 
     def measured(self) -> Job[dict[str, np.ndarray]]:
-        """A value for every query of the other ranking; only of one that is there."""
-        compared = self.compared
-        if compared is not None and compared.rank is None and compared.collection is self.view.whole:
+        """Measure every query of the other ranking, which must be computed already."""
+        other = self.compared
+        if other is not None and other.rank is None and other.collection is self.view.collection:
             return cache.measured(self.view)
-        return cache.measured(self.view, f"{self.code} for {self.of}", compared)
+        return cache.measured(self.view, f"{self.code} for {self.key}", other)
 
     def ours_measured(self) -> Job[dict[str, np.ndarray]]:
-        """A value for every query of this run, searched among the images that both have."""
-        return cache.measured(self.view, f"beside {self.code} for {self.of}", OtherRanking("", self.ours))
+        """Measure every query of this run among the common images of both."""
+        return cache.measured(self.view, f"beside {self.code} for {self.key}", OtherRanking("", self.ours))
 
 
 def choose(view: SplitView) -> ComparisonChoice | None:
-    """Draw the choice; None while nothing is to be compared."""
-    options = {NOTHING: "nothing"} | run_choice.on_the_same_images(view)
-    methods = knob_forms.offered("lab.reranking")
-    options |= {f"rerank:{name}": f"this run, re-ranked ({name.replace('_', '-')})" for name in methods}
-    run_choice.leave_gone("rival")
+    """Draw the choice of another ranking, and return it, or None for no comparison."""
+    options = {NOTHING: "nothing", **run_choice.runs_on_same_images(view)}
+    for name in knob_forms.available("lab.reranking"):
+        options[f"rerank:{name}"] = f"this run, re-ranked ({name.replace('_', '-')})"
+    run_choice.refuse_missing_run("rival")
     code = page_frame.select("Compare with", options, key="rival", link="rival")
     kind, _, name = code.partition(":")
     if kind == "rerank":
-        return ComparisonChoice(code, view, cache.reranked(view, name), view.whole, view.key)
+        return ComparisonChoice(code, view, cache.reranked(view, name), view.collection, view.key)
     if kind == "run":
-        return _beside(view, code, name)
+        return _other_run(view, code, name)
     return None
 
 
-def _beside(view: SplitView, code: str, name: str) -> ComparisonChoice | None:
-    """Another run on the images that both have; None, and the reason on the page, where there are none."""
+def _other_run(view: SplitView, code: str, name: str) -> ComparisonChoice | None:
+    """Return another run on the common images of both, or None, with the reason on the page, if there are none."""
     other = run_choice.at_the_same_step(view, name)
     with page_frame.refusals(st.info):
-        both = cache.common(view, other)
-        if not len(both.joined):
-            raise ValueError(f"{view.run.name} and {name} have no {view.split} image in common: {both.note}")
-        page_frame.say(both.note)
-        return ComparisonChoice(code, other, OtherRanking(name, both.second), both.first, view.key)
+        common = cache.common(view, other)
+        if not len(common.joined):
+            raise ValueError(f"{view.run.name} and {name} have no {view.split} image in common: {common.note}")
+        page_frame.say(common.note)
+        return ComparisonChoice(code, other, OtherRanking(name, common.second), common.first, view.key)
     return None

@@ -1,4 +1,4 @@
-"""One answer to a query as sections of the gallery and as facts: what came first, what was missed, what it is worth."""
+"""The ranking of one query as sections of the gallery, and its metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,32 +8,35 @@ import numpy as np
 from app.components.gallery import Card, CardSection
 from app.results import cards
 from app.results.cache import SplitView
+from lab.core.formats import counted
 from lab.core.results import UNRANKED, Evidence
 from lab.data import ImageSet
 from lab.evaluation.collection import at_k, first_wrong, per_query
 from lab.evaluation.filters import Filter
 
 MISSED_SHOWN = 24
+"""Most missed matches to show."""
+
 NOTHING_TO_FIND = (
     "This query has no other image of its class here, so there is nothing to find and no metric counts it."
 )
 
 Facts = list[tuple[str, str, str]]
+"""Name, value and explanation of each metric."""
 
 ONE_QUERY = {"mAP": "AP"}
-"""What a mean over queries is called when it is of one."""
+"""Name of a mean over queries to its name for one query."""
 
 
 @dataclass(frozen=True)
 class ShownPart:
-    """What is shown of an answer.
+    """The part of a ranking that is shown.
 
-    places: int64, the neighbours that may be shown, as 0-based ranks; start, stop: which of them are on this page.
+    places: int64, 0-based positions in the ranking that may be shown. start, stop: which of them are on this page.
     allowed: bool [g], gallery positions that may be shown.
-    reached: int64, the rank that the list has reached at each of its places: an image that has no class and is left out
-        of the ranks has none of its own.
+    reached: int64, the last rank at or before each position. Images without a class have no rank of their own.
     k: rank after which a line is drawn.
-    measure: what the list is ranked by, where that is not the run's own similarity.
+    measure: name of the score, if it is not the run's similarity.
     """
 
     places: np.ndarray
@@ -46,17 +49,21 @@ class ShownPart:
 
     @property
     def here(self) -> np.ndarray:
+        """The positions on this page."""
         return self.places[self.start : self.stop]
 
     @property
     def last(self) -> int:
-        """1-based rank down to which everything that may be shown has been."""
-        whole = not 0 < self.stop < len(self.places)
-        return int(self.reached[-1 if whole else self.places[self.stop - 1]]) if len(self.reached) else 0
+        """The rank (from 1) down to which every allowed image has been shown."""
+        if not len(self.reached):
+            return 0
+        if 0 < self.stop < len(self.places):
+            return int(self.reached[self.places[self.stop - 1]])
+        return int(self.reached[-1])
 
 
 def part(evidence: Evidence, chosen: Filter, images: ImageSet, k: int) -> ShownPart:
-    """The neighbours that pass a filter, all on one page."""
+    """Return the part of a ranking that passes a filter, on one page."""
     neighbours = evidence.ranking.neighbours[0]
     neighbours = neighbours[neighbours >= 0]
     allowed = np.ones(len(evidence.gallery), bool)
@@ -75,89 +82,122 @@ def sections(
     before: Mapping[int, int] | None = None,
     seen: int = 0,
 ) -> list[CardSection]:
-    """The neighbours on this page and the positives missed until then.
+    """Return the neighbours on this page and the true matches that were missed so far.
 
     Args:
-        whose: heads the sections when there are two answers side by side.
-        before: image to its rank in the other answer; the cards then say how far they moved.
-        seen: rank down to which the other answer is shown.
+        whose: name of the ranking, if two are compared.
+        before: image to its rank in the other ranking. The cards then show how far they moved.
+        seen: rank down to which the other ranking is shown.
     """
     positions, ranks = evidence.ranking.positives(0)
     shown = part.allowed[positions]
-    right, total = int((ranks[shown] <= part.last).sum()), int(shown.sum())
+    total = int(shown.sum())
+    found = int((ranks[shown] <= part.last).sum())
+    has_class = cards.has_class(view.images, int(evidence.query.items[0]))
 
-    def dressed(card: Card) -> Card:
+    def finish(card: Card) -> Card:
         card = replace(card, cut=card.rank == part.k)
-        return card if before is None else cards.moved(card, before)
+        if before is None:
+            return card
+        return cards.moved(card, before)
 
-    came = [dressed(card) for card in cards.neighbours(view, evidence, part.here, part.measure)]
-    late = [dressed(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)]
-    filtered = not part.allowed.all()
-    title = f"Nearest {part.stop}" if part.start == 0 else f"Neighbours {part.start + 1} to {part.stop}"
-    known = cards.has_class(view.images, int(evidence.query.items[0]))
-    score = f"{right} of {total} true matches found"
-    score = score if known else "its class is not known, so nothing is right or wrong"
-    if known and evidence.ranking.left_out:
-        score += "; images without a class (?) have no rank"
-    retrieved = int(evidence.ranking.retrieved[0])
-    of = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}" if filtered else f"{retrieved:,}"
-    note = f"of {of} images by {view.whole.similarity}; {score}" + "; ranks are those without the filter" * filtered
-    empty = "No neighbour passes the filter." if filtered else "The list ends here."
-    nothing = f"None: every true match is among the first {part.last}."
-    if not known:
-        nothing = "The query's class is not known, so no image can be missed."
-    elif not total:
-        nothing = NOTHING_TO_FIND
-    count = total - right
-    more = f"; the first {len(late)} are shown" if len(late) < count else ""
-    further = f"{count} true match{'es' if count > 1 else ''} further down, with rank{more}" if count else ""
+    near = [finish(card) for card in cards.neighbours(view, evidence, part.here, part.measure)]
+    missed = [finish(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)]
+
+    # The sentence above the neighbours.
+    score = "its class is not known, so nothing is right or wrong"
+    if has_class:
+        score = f"{found} of {total} true matches found"
+        if evidence.ranking.left_out:
+            score += "; images without a class (?) have no rank"
+    is_filtered = not part.allowed.all()
     if whose:
-        title, note = whose, score + ("" if before is None else _change(came, before, seen))
-    of_whom = f" {whose}" if whose else ""
-    neighbours = CardSection(f"neighbours{of_whom}", title, came, note, empty)
-    return [neighbours, CardSection(f"missed{of_whom}", "Missed", late, further, nothing)]
+        title = whose
+        note = score if before is None else f"{score}; {_change(near, before, seen)}"
+    else:
+        title = f"Nearest {part.stop}"
+        if part.start > 0:
+            title = f"Neighbours {part.start + 1} to {part.stop}"
+        searched = f"{int(evidence.ranking.retrieved[0]):,}"
+        if is_filtered:
+            searched = f"{int(part.allowed.sum()):,} of {len(part.allowed):,}"
+        note = f"of {searched} images by {view.collection.similarity}; {score}"
+        if is_filtered:
+            note += "; ranks are those without the filter"
+    empty = "No neighbour passes the filter." if is_filtered else "The list ends here."
+
+    # The sentence above the missed matches, or in their place.
+    count = total - found
+    missed_note = ""
+    if count:
+        missed_note = f"{counted(count, 'true match', 'true matches')} further down, with rank"
+        if len(missed) < count:
+            missed_note += f"; the first {len(missed)} are shown"
+    none_missed = f"None: every true match is among the first {part.last}."
+    if not has_class:
+        none_missed = "The query's class is not known, so no image can be missed."
+    elif not total:
+        none_missed = NOTHING_TO_FIND
+
+    suffix = f" {whose}" if whose else ""
+    return [
+        CardSection(f"neighbours{suffix}", title, near, note, empty),
+        CardSection(f"missed{suffix}", "Missed", missed, missed_note, none_missed),
+    ]
 
 
-def _change(came: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
-    """What another ranking changed among the cards of a page, in words; new is what the other one does not show."""
-    new = sum(before.get(card.id, UNRANKED) > seen for card in came)
-    moved = sum(card.move is not None and card.move.way != "same" for card in came) - new
-    return f"; {new} new here, {moved} moved" if new or moved else "; nothing moved here"
+def _change(near: Sequence[Card], before: Mapping[int, int], seen: int) -> str:
+    """Describe the cards that another ranking moved, and those that the other ranking does not show."""
+    new = 0
+    moved = 0
+    for card in near:
+        if before.get(card.id, UNRANKED) > seen:
+            new += 1
+        if card.move is not None and card.move.way != "same":
+            moved += 1
+    moved -= new
+    if new or moved:
+        return f"{new} new here, {moved} moved"
+    return "nothing moved here"
 
 
 def facts(evidence: Evidence, k: int) -> Facts:
-    """What the metrics say about the query, and where its matches came."""
-    ranking, ranks = evidence.ranking, evidence.ranking.positives(0)[1]
-    explained = {
+    """Return the metrics of the query, and the ranks of its first and last match."""
+    helps = {
         f"r@{k}": "1 when one of the first k is right (hit rate)",
         f"recall@{k}": "share of all true matches",
         f"P@{k}": "share of right images among the first k",
-    } | cards.HELP
-    values = {column: values[0] for column, values in per_query(evidence).items()} | at_k(evidence, k)
-    rows = [
-        (ONE_QUERY.get(column, column), "–" if np.isnan(value) else f"{value:.3f}", explained.get(column, ""))
-        for column, value in values.items()
-    ]
+        **cards.HELP,
+    }
+    values = {column: column_values[0] for column, column_values in per_query(evidence).items()}
+    values |= at_k(evidence, k)
+    rows = []
+    for column, value in values.items():
+        words = "–" if np.isnan(value) else f"{value:.3f}"
+        rows.append((ONE_QUERY.get(column, column), words, helps.get(column, "")))
+    ranks = evidence.ranking.positives(0)[1]
     if len(ranks):
-        wrong = first_wrong(ranking)
-        rows += [
-            ("first match at", rank_words(ranks[0]), "rank of the nearest true match"),
-            ("last match at", rank_words(ranks[-1]), "rank by which every true match was found"),
-            ("first wrong at", f"{wrong:,}" if wrong else "none", "rank of the nearest image of another class"),
-        ]
+        wrong = first_wrong(evidence.ranking)
+        wrong_words = f"{wrong:,}" if wrong else "none"
+        rows.append(("first match at", rank_words(ranks[0]), "rank of the nearest true match"))
+        rows.append(("last match at", rank_words(ranks[-1]), "rank by which every true match was found"))
+        rows.append(("first wrong at", wrong_words, "rank of the nearest image of another class"))
+
+    # The gallery shows the first facts without a click.
     main = (ONE_QUERY["mAP"], f"recall@{k}", "first match at", "first wrong at")
-    return sorted(rows, key=lambda row: main.index(row[0]) if row[0] in main else len(main))  # those are seen at once
+    return sorted(rows, key=lambda row: main.index(row[0]) if row[0] in main else len(main))
 
 
-def both(one: Facts, other: Facts) -> Facts:
-    """Facts of two answers in one list: `before → after`, or one value where they agree."""
-    after = {name: value for name, value, _ in other}
-    return [
-        (name, value if after.get(name) == value else f"{value} → {after.get(name, '–')}", help)
-        for name, value, help in one
-    ]
+def both(first: Facts, second: Facts) -> Facts:
+    """Merge the facts of two rankings: `before → after`, or one value if they are equal."""
+    after = {name: value for name, value, _ in second}
+    merged = []
+    for name, value, help in first:
+        new = after.get(name, "–")
+        merged.append((name, value if value == new else f"{value} → {new}", help))
+    return merged
 
 
 def rank_words(rank: int) -> str:
-    """A rank as people read it."""
+    """Return a rank as text."""
     return "lost" if rank == UNRANKED else f"{rank:,}"

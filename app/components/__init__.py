@@ -1,4 +1,4 @@
-"""Pieces of page that Streamlit does not have."""
+"""Widgets that Streamlit does not have."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,36 +10,36 @@ import streamlit as st
 from app.shared import page_frame
 
 LARGEST = 2**53
-"""Above this a number of the browser is not exact, so it counts nothing."""
+"""JavaScript's whole numbers are exact below this."""
 
 
-def told(key: str, event: str, **kinds: type) -> dict[str, Any]:
-    """Return what the browser has just reported of an event of the component `key`.
+def reported(key: str, event: str, **types: type) -> dict[str, Any]:
+    """Return the values that the browser has just reported for an event of the component `key`.
 
     Args:
-        kinds: the type of each value that belongs to the event.
+        types: the type of each value of the event.
 
     Raises:
-        ValueError: the report has another form. No page of the dashboard sends such a one, but a visitor's program may.
+        ValueError: the report has another form. The dashboard's pages never send one, but another program could.
     """
-    state = st.session_state.get(key)  # Streamlit drops it while another page takes the place of this one
-    return checked(state.get(event) if state else None, **kinds)
+    state = st.session_state.get(key)  # Streamlit drops it while another page replaces this one
+    return checked_report(state.get(event) if state else None, **types)
 
 
-def checked(found: Any, **kinds: type) -> dict[str, Any]:
-    """Return a report of the browser, or one entry of it, if its values are of these types; see `told`.
+def checked_report(report: Any, **types: type) -> dict[str, Any]:
+    """Return a report of the browser, or an entry of it, if its values have these types.
 
     Raises:
-        ValueError: they are not.
+        ValueError: it has another form.
     """
-    if isinstance(found, dict) and all(_is_of(found.get(name), kind) for name, kind in kinds.items()):
-        return found
-    raise ValueError(f"The browser reported what no page asks for ({', '.join(kinds)} expected); reload the page.")
+    if isinstance(report, dict) and all(_is_of(report.get(name), kind) for name, kind in types.items()):
+        return report
+    raise ValueError(f"The browser sent an unexpected report ({', '.join(types)} expected); reload the page.")
 
 
 def whole_numbers(values: list[Any]) -> list[int]:
-    """Return the whole numbers among what the browser reported."""
-    return [one for one in values if _is_of(one, int)]
+    """Return those values of a report that are whole numbers."""
+    return [value for value in values if _is_of(value, int)]
 
 
 def _is_of(value: Any, kind: type) -> bool:
@@ -49,30 +49,33 @@ def _is_of(value: Any, kind: type) -> bool:
 
 
 def guarding(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a component draw as before, and turn what its reports raise into a sentence on the page."""
+    """Show errors of a component's callbacks as a sentence on the page."""
 
-    def drawn(**look: Any) -> Any:
-        for name, answer in look.items():
+    def draw_guarded(**kwargs: Any) -> Any:
+        for name, value in kwargs.items():
             if name.startswith("on_"):
-                look[name] = page_frame.guarded(answer)
-        return draw(**look)
+                kwargs[name] = page_frame.guarded(value)
+        return draw(**kwargs)
 
-    return drawn
+    return draw_guarded
 
 
 @cache
 def component(name: str, *parts: str) -> Callable[..., Any]:
-    """What the folder `name` here draws: its NAME.js, in its NAME.css, in an empty <div> of that class. parts: more
-    files of that folder, which belong to these."""
+    """Return the component of the folder `name`: its NAME.js draws into an empty <div> with the style of NAME.css.
+
+    parts: further files of that folder, whose code and style are appended.
+    """
     folder = Path(__file__).parent / name
 
-    def read(kind: str) -> str:
-        return "".join((folder / f"{one}.{kind}").read_text("utf-8") for one in (name, *parts))
+    def read(suffix: str) -> str:
+        return "".join((folder / f"{part}.{suffix}").read_text("utf-8") for part in (name, *parts))
 
-    made = st.components.v2.component(
-        f"rankscope_{name}",
-        html=f'<div class="{name}"></div>\n',
-        css=read("css"),
-        js=read("js"),
+    return guarding(
+        st.components.v2.component(
+            f"rankscope_{name}",
+            html=f'<div class="{name}"></div>\n',
+            css=read("css"),
+            js=read("js"),
+        )
     )
-    return guarding(made)

@@ -1,6 +1,6 @@
-"""What is shown and, at most, clicked: bars, coloured regions of pictures, a confusion matrix, messages of ended runs.
+"""Bars, coloured regions of pictures, a confusion matrix, a threshold, and messages of ended runs.
 
-What is right is blue, what is wrong vermillion, and marks, hatches or numbers say the same: never colour alone.
+Correct is blue and wrong is vermillion. Marks, hatches or numbers say the same, so that colour is never needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,14 +9,15 @@ from typing import Any
 
 import streamlit as st
 
-from app.components import component, told
+from app.components import component, reported
 from app.run_events import ADDRESS
 
 
 def listen() -> None:
-    """Keep this page's connection to the server (`app.run_events`); it shows nothing until a run has ended. And have
-    one press of Back lead to the page before: a step is what the person did, and not that a page filled in its
-    address."""
+    """Connect this page to the server (`app.run_events`), which reports ended runs, and group the browser's history.
+
+    With grouped history, Back undoes the user's last step: URL parameters that a page adds are not steps.
+    """
     with st.container(key="listening"):
         component("notifications")(key="notifications listen", data={"address": ADDRESS, "button": False})
     with st.container(key="listening-steps"):
@@ -24,7 +25,7 @@ def listen() -> None:
 
 
 def notifications_button() -> None:
-    """The button that allows desktop messages, and what they are."""
+    """Draw the button that allows desktop notifications."""
     component("notifications")(key="notifications", data={"address": ADDRESS, "button": True})
 
 
@@ -32,8 +33,9 @@ def notifications_button() -> None:
 class Meter:
     """One bar.
 
-    value: 0 to 1. against: where the mark stands, 0 to 1, and what it is. right: True blue with a check mark, False
-    vermillion hatched with a cross, None neither.
+    value: 0 to 1.
+    against, against_title: position (0 to 1) and label of a mark to compare with.
+    right: True is blue with a check mark, False is vermillion and hatched with a cross, None is neutral.
     """
 
     title: str
@@ -45,13 +47,13 @@ class Meter:
 
 
 def meters(bars: Sequence[Meter], *, key: str) -> None:
-    """Draw meters side by side, as many in a row as fit."""
-    component("meters")(key=key, data={"meters": [asdict(one) for one in bars]})
+    """Draw bars side by side, as many in a row as fit."""
+    component("meters")(key=key, data={"meters": [asdict(bar) for bar in bars]})
 
 
 @dataclass(frozen=True)
 class Regions:
-    """One picture. src: a data URI. values: rows of cells from the upper left, in `unit`. words: says the same."""
+    """One picture. src: a data URI. values: rows of cells from the upper left. words: describes the values."""
 
     src: str
     title: str
@@ -62,56 +64,59 @@ class Regions:
 def regions(
     pictures: Sequence[Regions], matches: Sequence[tuple[int, int, float]], *, key: str, **words: str | float
 ) -> None:
-    """Draw two pictures side by side, with what each of their regions adds to the similarity laid over them.
+    """Draw two pictures side by side, and over them the contribution of each region to the similarity.
 
-    matches: places of cells that a line joins, and what each pair adds. words: `title`; `how`, which says more; `unit`
-    of the cells, and `largest`, the amount that has the full colour.
+    Args:
+        matches: (cell of the first, cell of the second, contribution) of pairs to join by a line.
+        words: `title`; `how`, an explanation; `unit` of the values; `largest`, the value with the full colour.
     """
-    data = {"pictures": [asdict(one) for one in pictures], "matches": matches, **words}
+    data = {"pictures": [asdict(picture) for picture in pictures], "matches": matches, **words}
     component("regions")(key=key, data=data)
 
 
 def matrix(
     names: Sequence[str],
     counts: Sequence[Sequence[int]],
-    looked: Sequence[int],
+    totals: Sequence[int],
     *,
     key: str,
     on_pick: Callable[[int, int], None],
     **words: str,
 ) -> None:
-    """Draw classes by classes; `on_pick(row, column)` runs before the page is drawn again, after a click or Enter on a
-    cell that is not empty.
+    """Draw a confusion matrix.
 
     Args:
-        counts: [c c], neighbours of the column's class of all queries of the row's.
-        looked: [c], all neighbours of the row's queries, 0 where there are none.
+        counts: [c c], number of neighbours with the column's class over all queries of the row's class.
+        totals: [c], number of all neighbours of the row's queries, 0 if there are none.
+        on_pick: called with row and column after a click or Enter on a cell that is not empty, before the page is drawn
+            again.
         words: `title` and `note`.
     """
 
-    def picked() -> None:
-        cell = told(key, "picked", row=int, column=int)
-        if all(0 <= cell[place] < len(names) for place in ("row", "column")):  # a click may be of the matrix before
-            on_pick(cell["row"], cell["column"])
+    def on_picked() -> None:
+        cell = reported(key, "picked", row=int, column=int)
+        row, column = cell["row"], cell["column"]
+        if 0 <= row < len(names) and 0 <= column < len(names):  # the click may belong to an earlier, larger matrix
+            on_pick(row, column)
 
-    data = {"names": names, "counts": counts, "looked": looked, **words}
-    component("matrix")(key=key, data=data, on_picked_change=picked)
+    data = {"names": names, "counts": counts, "looked": totals, **words}
+    component("matrix")(key=key, data=data, on_picked_change=on_picked)
 
 
-def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float], None], **drawn: Any) -> None:
-    """Draw the similarities of pairs of one class and of two with a line that can be dragged, and moved by keys;
-    `on_move(value)` runs before the page is drawn again, when the line rests.
+def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float], None], **data: Any) -> None:
+    """Draw histograms of the similarities of positive and negative pairs, with a threshold that can be moved.
 
     Args:
-        thresholds: [t], ascending, where the line may stand.
-        drawn: `edges` [b + 1]; `same` and `other` [b], share of the pairs of each kind between two edges; `far` and
-            `frr` [t], shares that each threshold lets through and keeps out; `value`, where the line stands; `title`,
-            `unit`, and `alt`, which says what is drawn.
+        thresholds: [t], ascending, the possible positions of the line.
+        on_move: called with the threshold when the line rests, before the page is drawn again.
+        data: `edges` [b + 1]; `same` and `other` [b], fraction of positive and of negative pairs in each bin; `far` and
+            `frr` [t], false accept and false reject rate of each threshold; `value`, the current threshold; `title`,
+            `unit`, and `alt`, a description of the drawing.
     """
 
-    def moved() -> None:
-        value = told(key, "moved", value=float)["value"]
-        if value in thresholds:  # a line that was dragged may be of the drawing before
+    def on_moved() -> None:
+        value = reported(key, "moved", value=float)["value"]
+        if value in thresholds:  # the line may belong to an earlier drawing
             on_move(float(value))
 
-    component("threshold")(key=key, data={"thresholds": thresholds, **drawn}, on_moved_change=moved)
+    component("threshold")(key=key, data={"thresholds": thresholds, **data}, on_moved_change=on_moved)

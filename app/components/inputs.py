@@ -1,4 +1,4 @@
-"""What is drawn, dragged or typed: a rectangle on a picture, the notebooks' controls that are dragged, the keyboard."""
+"""Widgets for drawing a rectangle, for dragging points and figures, and for the keyboard."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,34 +9,41 @@ from typing import Any, Literal
 import streamlit as st
 
 import lab
-from app.components import component, guarding, told
+from app.components import component, guarding, reported
 
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom, as shares of the picture's width and height."""
+"""Left, top, right and bottom, as fractions of the picture's width and height."""
 
 SMALLEST = 0.04
-"""Least side of a rectangle."""
+"""Smallest side of a rectangle."""
 
 
 def crop(src: str, alt: str, box: Box | None, *, key: str, on_crop: Callable[[Box], None]) -> None:
-    """Draw the picture, a data URI, and the rectangle `box`, or none.
+    """Draw a picture on which the user can draw a rectangle.
 
-    on_crop: called with the new rectangle, before the page is drawn again, when somebody has let go.
+    Args:
+        src: the picture, a data URI.
+        box: the current rectangle.
+        on_crop: called with a new rectangle before the page is drawn again.
     """
 
-    def drawn() -> None:
-        if box := checked(told(key, "drawn", box=list)["box"]):
+    def on_drawn() -> None:
+        box = checked(reported(key, "drawn", box=list)["box"])
+        if box:
             on_crop(box)
 
-    component("crop")(key=key, data={"src": src, "alt": alt, "box": box, "smallest": SMALLEST}, on_drawn_change=drawn)
+    data = {"src": src, "alt": alt, "box": box, "smallest": SMALLEST}
+    component("crop")(key=key, data=data, on_drawn_change=on_drawn)
 
 
 def checked(box: Sequence[float]) -> Box | None:
-    """A rectangle as a browser or an address told it, rounded to thousandths; None for what is none."""
-    if len(box) != 4 or not all(isinstance(one, int | float) and 0 <= one <= 1 for one in box):
+    """Return a rectangle of the browser or the URL, rounded to thousandths, or None if it is invalid."""
+    if len(box) != 4 or not all(isinstance(side, int | float) and 0 <= side <= 1 for side in box):
         return None
-    left, top, right, bottom = (round(float(one), 3) for one in box)
-    return (left, top, right, bottom) if min(right - left, bottom - top) >= SMALLEST - 0.002 else None
+    left, top, right, bottom = (round(float(side), 3) for side in box)
+    if min(right - left, bottom - top) < SMALLEST - 0.002:
+        return None
+    return (left, top, right, bottom)
 
 
 WIDGETS = Path(lab.__file__).parent / "widgets"
@@ -46,40 +53,40 @@ WIDGETS = Path(lab.__file__).parent / "widgets"
 def _draggable(name: str) -> Callable[..., Any]:
     here = Path(__file__).parent / "drag"
     parts = "".join(f'<div class="{part}"></div>' for part in ("knobs", "picture", "words", "code"))
-    made = st.components.v2.component(
-        f"rankscope_drag_{name}",
-        html=f'<div class="drag">{parts}</div>\n',
-        css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
-        js=(here / f"{name}.js").read_text("utf-8"),
-        isolate_styles=name != "live",  # plotly's styles are the page's
+    return guarding(
+        st.components.v2.component(
+            f"rankscope_drag_{name}",
+            html=f'<div class="drag">{parts}</div>\n',
+            css=(WIDGETS / "drag.css").read_text("utf-8") + (here / "drag.css").read_text("utf-8"),
+            js=(here / f"{name}.js").read_text("utf-8"),
+            isolate_styles=name != "live",  # Plotly needs the styles of the page
+        )
     )
-    return guarding(made)
 
 
 def drag(
     name: Literal["points", "live"], data: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
 ) -> None:
-    """Draw one of the notebooks' controls, or a figure that the page computes by itself.
+    """Draw a widget of the notebooks, or a figure that the browser computes.
 
     Args:
-        name: points are drawn by `lab/widgets/points.js`, only the model behind them differs; what is live by
-            `lab/figures/live.js`.
-        data: what it shows. While somebody drags, the browser's own values win over those that come back from here.
-        on_move: called with what was moved, before the page is drawn again.
+        name: "points" uses `lab/widgets/points.js`, "live" uses `lab/figures/live.js`.
+        data: the content. While the user drags, the browser's values win over those of the server.
+        on_move: called with the moved values before the page is drawn again.
     """
 
-    def moved() -> None:
-        report = told(key, "moved", count=int, values=dict)
+    def on_moved() -> None:
+        report = reported(key, "moved", count=int, values=dict)
         on_move(report["values"])
-        st.session_state[f"{key} count"] = report["count"]  # heard, once it is moved
+        st.session_state[f"{key} count"] = report["count"]  # last, so that an interrupted report is sent again
 
     count = st.session_state.get(f"{key} count", 0)
-    _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=moved)
+    _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=on_moved)
 
 
 @dataclass(frozen=True)
-class Place:
-    """A line of the palette. kind: page, run, class or image; address: where it leads, seen from any page."""
+class Target:
+    """A line of the palette. kind: page, run, class or image; address: its URL, relative to any page."""
 
     kind: str
     title: str
@@ -88,38 +95,39 @@ class Place:
 
 
 def keys(
-    pages: Sequence[tuple[str, Place]],
-    places: Sequence[Place],
+    pages: Sequence[tuple[str, Target]],
+    results: Sequence[Target],
     words: str | None,
-    drawn: int,
+    draw_count: int,
     *,
     key: str,
     on_ask: Callable[[str], None],
 ) -> None:
     """Listen to the keyboard on every page: a palette (Ctrl + K), shortcuts, and a list of them ("?").
 
-    Both dialogs are the browser's own: it keeps the focus inside while one is open, gives it back, and closes it at
-    Escape. A key alone does nothing while somebody types, and whoever does not want such keys (voice control types
-    letters) turns them off in the list. The browser goes to what is chosen by itself, as it does at Back: whatever the
-    server is drawing meanwhile, no choice is lost.
+    Both dialogs are dialogs of the browser: it keeps the focus inside, returns it afterwards, and closes them on
+    Escape. Shortcuts do nothing while the user types in a field, and can be turned off in the list (voice control types
+    letters). The browser opens a chosen page without the server, as it does for Back, so that no choice is lost while
+    the server is busy.
 
     Args:
-        pages: each with the letter that, after G, leads there.
-        places: what the palette offers for `words`; for None it keeps what it has.
-        drawn: how many times pages have been drawn; a new number says that the page that was gone to has come.
-        on_ask: called with the words that were typed.
+        pages: each with the letter that opens it after G.
+        results: what the palette shows for `words`; without words it keeps its content.
+        draw_count: how often pages have been drawn; a new number means that the chosen page is on screen.
+        on_ask: called with the typed words.
     """
 
-    def ask() -> None:
-        # While a page takes the place of another, Streamlit may have dropped the state of the one before.
-        state = st.session_state.get(key)
-        value = state.get("asked") if state else None
-        on_ask(str(value.get("words", "")) if isinstance(value, dict) else "")
+    def on_asked() -> None:
+        words = ""
+        state = st.session_state.get(key)  # Streamlit may drop it while another page replaces this one
+        if state and isinstance(state.get("asked"), dict):
+            words = str(state["asked"].get("words", ""))
+        on_ask(words)
 
     data = {
         "pages": [{"letter": letter, **asdict(page)} for letter, page in pages],
-        "places": [asdict(place) for place in places],
+        "places": [asdict(target) for target in results],
         "words": words,
-        "drawn": drawn,
+        "drawn": draw_count,
     }
-    component("keys")(key=key, data=data, on_asked_change=ask)
+    component("keys")(key=key, data=data, on_asked_change=on_asked)

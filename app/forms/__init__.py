@@ -1,1 +1,1 @@
-"""Forms: knobs as fields and sliders, their labels, and a picker of folders."""
+"""Forms: fields and sliders for parameters, their labels, and a folder picker."""

@@ -1,77 +1,105 @@
-"""A folder of this machine, found by walking there or by typing its path; never one that the dashboard may not read."""
+"""Choose a folder of this machine that the dashboard may read, by opening folders or typing a path."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from app.shared import page_frame, settings
 from lab.core import files
+from lab.core.formats import counted
 
 MOST = 5_000
-"""Folders that are listed of one."""
+"""Most subfolders to list."""
+
 RECENT = 8
-"""Recent folders that are offered at first."""
-OWNERS = "Only the owner of this dashboard brings images and vectors; a guest sees those of the runs."
-"""What a guest reads in the place of the picker, who must not look through the owner's folders."""
+"""Most recent folders to list at first."""
+
+OWNER_ONLY = "Only the owner of this dashboard can use images and embeddings from files; guests see those of the runs."
+"""Message for guests, who must not see the owner's folders."""
 
 
 def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) -> Path | None:
-    """Draw the picker, which begins with all folders that may be read and `recent` ones; None while no folder is
-    chosen, and a sentence, too, while what was typed is none that may be read. A guest reads `OWNERS` and gets None.
-    link: see `keep`."""
+    """Draw the picker and return the chosen folder, or None.
+
+    If the user types a folder that the dashboard may not read, an error box says so. A guest reads `OWNER_ONLY`.
+
+    Args:
+        link: the URL parameter, see `keep`.
+        recent: folders to list at first, after all readable ones.
+    """
     if files.guest():
-        st.caption(f":material/visibility: {OWNERS}")
+        st.caption(f":material/visibility: {OWNER_ONLY}")
         return None
     roots = settings.data_roots()
     page_frame.keep(key, str(roots[0]) if len(roots) == 1 else "", link=link)
 
     def go_up() -> None:
-        st.session_state[key] = "" if at in roots else str(at.parent) if at else ""
+        if current is None or current in roots:
+            st.session_state[key] = ""
+        else:
+            st.session_state[key] = str(current.parent)
 
-    def go_into() -> None:
-        if name := st.session_state.get(f"{key} into"):
-            st.session_state[key], st.session_state[f"{key} into"] = str(at / name if at else name), None
+    def open_folder() -> None:
+        name = st.session_state.get(f"{key} into")
+        if name:
+            st.session_state[key] = str(current / name) if current else name
+            st.session_state[f"{key} into"] = None
 
+    # A button that goes up, and a list of the folders to open.
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        at = _typed(key)
-        look: dict[str, Any] = {"icon": ":material/arrow_upward:", "disabled": at is None or (at,) == roots}
-        st.button("Up", key=f"{key} up", on_click=go_up, help="Go up one folder", **look)
-        known = [path for path in (Path(one).expanduser() for one in recent) if path.is_dir()]
-        known = [path for path in known if any(path.is_relative_to(root) for root in roots)]
-        below = _below(at) if at else list(dict.fromkeys(map(str, [*roots, *known[:RECENT]])))
+        current = _typed(key)
+        disabled = current is None or (current,) == roots
+        icon = ":material/arrow_upward:"
+        st.button("Up", key=f"{key} up", on_click=go_up, help="Go up one folder", icon=icon, disabled=disabled)
+        folders = _subfolders(current) if current else _first_folders(roots, recent)
         st.selectbox(
             "Open a folder",
-            below,
+            folders,
             index=None,
             key=f"{key} into",
-            on_change=go_into,
-            placeholder=f"{len(below):,} folder{'s' * (len(below) > 1)} here" if below else "no folder here",
+            on_change=open_folder,
+            placeholder=f"{counted(len(folders), 'folder')} here" if folders else "no folder here",
             help="Type to search. Folders whose name begins with a dot are left out.",
         )
-    help = f"Below {' or '.join(map(str, roots))}."
-    words = st.text_input(label, key=key, persist_state="session", placeholder="open one, or type its path", help=help)
-    with page_frame.refusals():
-        return settings.confine_folder(Path(words.strip())) if words.strip() else None
+
+    # The path itself can be typed, too.
+    help = f"Inside {' or '.join(map(str, roots))}."
+    placeholder = "open a folder, or type its path"
+    words = st.text_input(label, key=key, persist_state="session", placeholder=placeholder, help=help).strip()
+    if words:
+        with page_frame.refusals():
+            return settings.confine_folder(Path(words))
     return None
 
 
 def _typed(key: str) -> Path | None:
-    """The folder where the picker stands, if it is one that may be read."""
+    """Return the current folder if the dashboard may read it."""
     words = st.session_state[key].strip()
+    if not words:
+        return None
     try:
-        return settings.confine_folder(Path(words)) if words else None
+        return settings.confine_folder(Path(words))
     except (ValueError, OSError):
         return None
 
 
-def _below(folder: Path) -> list[str]:
-    """Names of the folders in a folder, as far as they may be read."""
+def _first_folders(roots: Sequence[Path], recent: Sequence[str]) -> list[str]:
+    """Return the readable folders, and those recent folders that exist inside them."""
+    inside = []
+    for name in recent:
+        folder = Path(name).expanduser()
+        if folder.is_dir() and any(folder.is_relative_to(root) for root in roots):
+            inside.append(folder)
+    return list(dict.fromkeys(map(str, [*roots, *inside[:RECENT]])))
+
+
+def _subfolders(folder: Path) -> list[str]:
+    """Return the names of the subfolders of a folder, or none if it cannot be read."""
     try:
-        with os.scandir(folder) as entries:  # which tells what is a folder without a look at each of a million files
-            names = [one.name for one in entries if not one.name.startswith(".") and one.is_dir()]
+        with os.scandir(folder) as entries:  # knows which entries are folders without a further call for each
+            names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
     except OSError:
         return []
     return sorted(names, key=str.lower)[:MOST]

@@ -1,6 +1,6 @@
-"""What the form calls a knob, which ones stand first, and a sentence for every section.
+"""Labels and order of the parameters in the form, and a sentence for every section.
 
-A knob that is not named here is called as in figures (`lab.core.knobs.labels`), and stands behind the others.
+A parameter that is not named here has the label of the figures (`lab.core.knobs.labels`) and comes after the others.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TITLES = {
     "metrics": ("Metrics", "What is measured on each validation and at the end."),
     "evaluation": ("Evaluation", "Which checkpoint is measured, and how its images are embedded and searched."),
 }
-"""Section to its heading, and what it decides."""
+"""Section to its heading and description."""
 
 FIRST = {
     "data": ("root", "path", "test", "validation"),
@@ -34,7 +34,7 @@ FIRST = {
     "training": ("steps", "validate_every", "device", "chunk", "precision", "seed"),
     "evaluation": ("checkpoint", "splits", "rerank"),
 }
-"""Section to the knobs that matter most, in their order."""
+"""Section to its most important parameters, in their order."""
 
 LABELS = {
     "root": "Folder of the images",
@@ -102,24 +102,28 @@ LABELS = {
     "pos_margin": "Margin of positive pairs",
     "neg_margin": "Margin of negative pairs",
 }
-"""Knob, or `section.knob` where the name means several things, to what people call it."""
+"""Parameter to its label, or `section.parameter` if several sections have a parameter of that name."""
 
 
 def label(section: str, knob: Knob) -> str:
-    """What the form calls a knob, with its unit.
+    """Return the label of a parameter in the form, with its unit.
 
     Example:
         >>> from lab.core.knobs import describe
         >>> from lab.runs import SECTIONS
-        >>> knobs = {one.name: one for one in describe(SECTIONS["training"].knobs_of())}
+        >>> knobs = {knob.name: knob for knob in describe(SECTIONS["training"].knobs_of())}
         >>> label("training", knobs["validate_every"]), label("training", knobs["steps"])
         ('Validate every (steps)', 'Steps')
     """
     words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or labels.name_in_words(knob)
-    return words + (f" ({knob.unit})" if knob.unit and knob.unit != knob.name.replace("_", " ") else "")
+    if knob.unit and knob.unit != knob.name.replace("_", " "):
+        words += f" ({knob.unit})"
+    return words
 
 
 def ordered(section: str, knobs: Sequence[Knob]) -> list[Knob]:
-    """The knobs of a section, those that matter first before the others."""
+    """Return the parameters of a section, the most important first."""
     first = FIRST.get(section, ())
-    return sorted(knobs, key=lambda knob: first.index(knob.name) if knob.name in first else len(first))
+    by_name = {knob.name: knob for knob in knobs}
+    important = [by_name.pop(name) for name in first if name in by_name]
+    return [*important, *by_name.values()]

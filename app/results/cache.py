@@ -1,8 +1,8 @@
-"""Cached calls: bounded, shared by all sessions, and keyed by what is on disk, so that a rewritten run is read anew.
+"""Cached results, bounded in number and shared by all sessions. The keys include modification times of files, so that
+a rewritten run is read again.
 
-What may take long is a job: it is begun here and done behind the page. Only bytes, strings and read-only objects
-are kept; never an open image. What a page asks for hundreds of times goes through `lru_cache`: a look into Streamlit's
-caches takes a quarter of a millisecond.
+Slow work is a background job. The caches hold bytes, strings and read-only objects, but no open image. Results that a
+page needs hundreds of times use `lru_cache`, because an access to Streamlit's caches takes 0.25 ms.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ if TYPE_CHECKING:
     from lab.model import Model
 
 SPLITS = ("test", "validation", "train")
-"""The order in which pages offer splits: unseen classes first."""
+"""Splits in the order in which pages offer them: unseen classes first."""
+
 MANY = 50_000
-"""Images from which on an index is built behind the page: it takes seconds for a million."""
+"""Number of images from which an index is built in the background. It takes seconds for a million."""
 
 
 @dataclass(frozen=True)
 class RunView:
-    """What pages need to know of a run. stamp: changes when its embeddings do. summary: what trained it, in words.
+    """The facts about a run that pages use.
 
-    moments: steps of its stored validations, in order, and when each was written.
+    stamp: modification time of its embeddings. summary: loss, encoder and data set in words.
+    moments: (step, modification time) of each stored validation, in order.
     """
 
     name: str
@@ -75,55 +77,61 @@ class RunView:
 
 @dataclass(frozen=True)
 class SplitView:
-    """A split of a run, and its embeddings. key: changes when these do.
+    """A split of a run with its embeddings.
 
-    step: of the stored validation that they are of; None for the finished model.
+    step: step of a stored validation, or None for the finished model.
     """
 
     run: RunView
     split: str
-    whole: Collection
+    collection: Collection
     step: int | None = None
 
     @property
     def key(self) -> tuple[str, str, float, int | None]:
-        stamp = self.run.stamp if self.step is None else dict(self.run.moments)[self.step]
+        """Changes when the embeddings do."""
+        stamp = self.run.stamp
+        if self.step is not None:
+            stamp = dict(self.run.moments)[self.step]
         return self.run.name, self.split, stamp, self.step
 
     @property
     def images(self) -> ImageSet:
         """The run's data set."""
-        return self.whole.images
+        return self.collection.images
 
     @property
     def provenance(self) -> str:
-        """Checkpoint and step of the embeddings, in the same words on every page: `best checkpoint, step 800 of
-        1,000`; or `after step 400`."""
-        return self.run.folder.origin(self.split).words if self.step is None else f"after step {self.step:,}"
+        """Checkpoint and step of the embeddings: `best checkpoint, step 800 of 1,000`, or `after step 400`."""
+        if self.step is not None:
+            return f"after step {self.step:,}"
+        return self.run.folder.origin(self.split).words
 
     def link(self, label: str, page: str = "browse", **query: str) -> None:
-        """A link to a page about this split. query: what its address says besides."""
-        moment = {} if self.step is None else {"step": str(self.step)}
-        page_frame.link_to(page, label, {"run": self.run.name, "split": self.split, **moment, **query})
+        """Draw a link to a page about this split. query: further URL parameters."""
+        parameters = {"run": self.run.name, "split": self.split}
+        if self.step is not None:
+            parameters["step"] = str(self.step)
+        page_frame.link_to(page, label, {**parameters, **query})
 
     @property
     def has_encoder(self) -> bool:
-        """Whether pictures of any kind can be searched with: the encoder of an earlier step is not kept."""
-        if self.step is not None:
+        """Whether an encoder is stored, so that new pictures can be queries."""
+        if self.step is not None:  # encoders of earlier steps are not stored
             return False
         run = self.run.folder
         return run.used_checkpoint(_evaluated(run.path, settings.written(run.path / "config.yaml"))) is not None
 
     def model(self) -> Model:
-        """The run in use: its encoder takes seconds to load, which few clicks need."""
+        """Load the run's model, which takes seconds."""
         return model(self.run.name, self.split, self.run.stamp)
 
 
 def run_path(name: str) -> Path:
-    """Folder of a run, which must lie directly in the folder of runs.
+    """Return the folder of a run.
 
     Raises:
-        ValueError: the name leads elsewhere, or there is no such folder.
+        ValueError: the folder does not exist or is not directly inside the folder of runs.
     """
     root = settings.runs_root()
     path = (root / name).resolve()
@@ -134,41 +142,46 @@ def run_path(name: str) -> Path:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def images(name: str, stamp: float) -> ImageSet:
-    """The data set of a run.
+    """Return the data set of a run.
 
     Raises:
-        ValueError: its images lie where this dashboard may not look.
+        ValueError: the dashboard may not read the folder of its images.
     """
     return settings.confine_images(lab.runs.open(run_path(name)).dataset())
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")
 def collection(name: str, split: str, stamp: float, step: int | None = None, written: float = 0.0) -> Collection:
-    """One split of a run, or its stored validation of a step, ready to be searched. written: changes when that does."""
+    """Return a split of a run, or its stored validation of a step, for searching.
+
+    written: modification time of the stored validation.
+    """
     run = lab.runs.open(run_path(name))
     if step is not None:
-        moment, device = frame(run.frame(step)), device_or_cpu(run.config.training.knobs.device)
-        return Collection(images(name, stamp), moment, moment, run.config.similarity, device=device)
+        validation = frame(run.frame(step))
+        device = device_or_cpu(run.config.training.knobs.device)
+        return Collection(images(name, stamp), validation, validation, run.config.similarity, device=device)
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
     config = run.config_of(split)
     device = device_or_cpu(config.training.knobs.device)
-    kept = config.evaluation.knobs.distractors
-    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device, kept)
+    distractors = config.evaluation.knobs.distractors
+    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device, distractors)
 
 
 def split_view(run: RunView, split: str, step: int | None = None) -> SplitView:
-    """A split of a run with its embeddings, or the validation images after a step."""
-    moment = () if step is None else (step, dict(run.moments)[step])
-    return SplitView(run, split, collection(run.name, split, run.stamp, *moment), step)
+    """Return a split of a run with its embeddings, or the validation images after a step."""
+    if step is None:
+        return SplitView(run, split, collection(run.name, split, run.stamp))
+    return SplitView(run, split, collection(run.name, split, run.stamp, step, dict(run.moments)[step]), step)
 
 
 @dataclass(frozen=True)
-class Common:
-    """Two splits on the images that both have, under the numbers of the first; see `comparison.on_common_images`.
+class CommonImages:
+    """Two splits on their common images, with the item numbers of the first; see `comparison.on_common_images`.
 
-    note: how many images were joined by what, how many were not, and whether classes differ.
+    note: a sentence with the number of joined images, how they were joined, and whether classes differ.
     """
 
     joined: Joined
@@ -178,118 +191,139 @@ class Common:
 
 
 def pictures_of(view: SplitView) -> Pictures:
-    """Which images a split of a run is of, by name and content."""
-    moment = None if view.step is None else view.whole.query.items
-    return view.run.folder.pictures(view.split, moment)
+    """Return the identities of a split's images, by name and content."""
+    items = None if view.step is None else view.collection.query.items
+    return view.run.folder.pictures(view.split, items)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Joining the images of both runs ...")
-def _common(key: tuple, _first: SplitView, _second: SplitView) -> Common:
-    tables = [pictures_of(view) for view in (_first, _second)]
-    joined = identity.join(tables)
-    mine, theirs = (table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True))
-    first, second = comparison.on_common_images(_first.whole, _second.whole, joined, theirs)
-    unlike, note = int((mine != theirs).sum()), joined.sentence
-    if unlike:
-        note += f" {counted(unlike, 'image')} of another class in {_second.run.name}: each run is judged by its own."
-    return Common(joined, first, second, note)
+def _common(key: tuple, _first: SplitView, _second: SplitView) -> CommonImages:
+    first_pictures = pictures_of(_first)
+    second_pictures = pictures_of(_second)
+
+    # Join by name and content; the classes may differ between the runs.
+    joined = identity.join([first_pictures, second_pictures])
+    first_items, second_items = joined.items
+    first_classes = first_pictures.of_items(first_items).classes
+    second_classes = second_pictures.of_items(second_items).classes
+    first, second = comparison.on_common_images(_first.collection, _second.collection, joined, second_classes)
+
+    note = joined.sentence
+    differing = int((first_classes != second_classes).sum())
+    if differing:
+        images = counted(differing, "image")
+        note += f" {images} of another class in {_second.run.name}: each run is judged by its own classes."
+    return CommonImages(joined, first, second, note)
 
 
-def common(first: SplitView, second: SplitView) -> Common:
-    """Two splits on the images that both have.
+def common(first: SplitView, second: SplitView) -> CommonImages:
+    """Return two splits on their common images.
 
     Raises:
-        ValueError: nothing tells which images they are of.
+        ValueError: the runs do not say which images they embedded.
     """
     return _common((first.key, second.key), first, second)
 
 
 def any_view(run: RunView) -> SplitView:
-    """A split of a run that has embeddings, for what is about its whole data set; of one at work, the newest moment."""
-    return split_view(run, run.splits[0]) if run.splits else split_view(run, "validation", max(dict(run.moments)))
+    """Return any split of a run that has embeddings; while it trains, its newest stored validation."""
+    if run.splits:
+        return split_view(run, run.splits[0])
+    return split_view(run, "validation", max(dict(run.moments)))
 
 
 def searchable(view: SplitView, deep: bool = False) -> bool:
-    """Whether a split can be searched at once; while its index is built, a line on the page says so.
+    """Return whether a split can be searched now. While its index is built, a line on the page says so.
 
     Args:
-        deep: in the index that keeps the whole list.
+        deep: search the index that returns the complete ranking.
     """
-    return len(view.whole.gallery) < MANY or background.if_ready(_prepared(view, deep)) is not None
+    return len(view.collection.gallery) < MANY or background.if_ready(_prepared(view, deep)) is not None
 
 
 @background.job("Building the index of all images", keep=12)
 def _prepared(view: SplitView, deep: bool) -> bool:
-    return view.whole.prepare(deep)
+    return view.collection.prepare(deep)
 
 
 @background.job("Measuring every query", keep=16)
 def measured(view: SplitView, code: str = "", _other: OtherRanking | None = None) -> dict[str, np.ndarray]:
-    """Column to float64 [q], a value for every query of a split, as the run ranks it or as another ranking does, which
-    its code tells from others."""
-    return (_other or view.whole).measure()
+    """Compute the metrics of every query of a split, name to float64 [q].
+
+    By default the run's ranking is measured; otherwise another ranking, which `code` identifies.
+    """
+    return (_other or view.collection).measure()
 
 
 @background.job("Looking for the nearest image of every query at each stored step", keep=8)
 def learning(run: RunView) -> Learning:
-    """Which validation images are right at each stored moment of a training."""
-    known = [split_view(run, "validation", step).whole for step, _ in run.moments]
-    right = [one.exact(1).rank(one.query, same_source=True).hits[:, 0] for one in known]
-    return Learning(np.array([step for step, _ in run.moments]), known[-1].query.items, np.stack(right))
+    """Compute for which validation images the nearest image is right, at each stored step of a training."""
+    steps = []
+    hits = []
+    for step, _ in run.moments:
+        validation = split_view(run, "validation", step).collection
+        ranking = validation.exact(1).rank(validation.query, same_source=True)
+        steps.append(step)
+        hits.append(ranking.hits[:, 0])
+    return Learning(np.array(steps), validation.query.items, np.stack(hits))
 
 
 @background.job("Looking at all images of the data set, which is done once", keep=2)
 def features(view: SplitView) -> EmbeddingSet:
-    """Features of unit length of all images of a data set, whatever their split, that no label has taught."""
-    from lab.runs import whole_set  # loads torchvision, which most pages do without
+    """Compute unit-length features of all images of a data set with a network that was not trained on its labels."""
+    from lab.runs import whole_set  # loads torchvision, which most pages do not need
 
-    made = result_of(whole_set.features(view.run.folder))
-    lengths = np.linalg.norm(made.vectors, axis=1, keepdims=True)
-    return EmbeddingSet(made.vectors / np.maximum(lengths, 1e-12), made.labels, made.items)
+    features = result_of(whole_set.features(view.run.folder))
+    lengths = np.linalg.norm(features.vectors, axis=1, keepdims=True)
+    return EmbeddingSet(features.vectors / np.maximum(lengths, 1e-12), features.labels, features.items)
 
 
 @background.job("Looking for labels that are wrong", keep=4)
-def label_errors(view: SplitView, _whole: EmbeddingSet) -> LabelErrors:
-    """Which labels are probably wrong; `rows` are those of `features`. An image without a label is not among them."""
+def label_errors(view: SplitView, _features: EmbeddingSet) -> LabelErrors:
+    """Find labels that are probably wrong. Its `rows` are rows of `features`; images without a label are left out."""
     from lab.inspect.label_errors import label_errors
 
-    return label_errors(_whole.vectors, _whole.labels)
+    return label_errors(_features.vectors, _features.labels)
 
 
 @background.job("Re-ranking every query", keep=3)
 def reranked(view: SplitView, method: str) -> OtherRanking:
-    """The same split re-ranked.
+    """Re-rank a split.
 
     Raises:
-        ValueError: it has too many pairs.
+        ValueError: the split has too many pairs.
     """
-    return comparison.reranked(method, view.whole)
+    return comparison.reranked(method, view.collection)
 
 
 @background.job("Assigning the gallery to the anchors", keep=3)
 def inverted(view: SplitView) -> InvertedGallery:
-    """The same split in lists, one for each class anchor of the run, or for each class mean when the run learnt none;
-    its curves and losers are quick."""
+    """Build an inverted index of a split: one list per class anchor, or per class mean if the run has no anchors."""
     learnt = view.run.folder.anchors(view.split)
-    anchors = Anchors.means(view.whole.gallery) if learnt is None else Anchors(*learnt, learnt=True)
-    return InvertedGallery(view.whole, anchors).prepare().survey()
+    if learnt is None:
+        anchors = Anchors.means(view.collection.gallery)
+    else:
+        anchors = Anchors(*learnt, learnt=True)
+    return InvertedGallery(view.collection, anchors).prepare().survey()
 
 
 @background.job("Comparing all pairs", keep=2)
 def all_pairs(view: SplitView) -> Pairs:
-    """The similarities of all pairs of a split."""
+    """Measure the similarities of all pairs of a split."""
     return lab.threshold.measure(view.run.folder, view.split)
 
 
 @background.job("Counting pairs class by class", keep=64)
 def rates(view: SplitView, column: int, _pairs: Pairs) -> dict[str, Rate]:
-    """Every rate at a threshold, and its interval."""
+    """Compute every rate at a threshold, with its confidence interval."""
     return _pairs.rates(column)
 
 
 def thumbnail(name: str, stamp: float, *items: int, side: int = pictures.SIDE) -> str:
-    """An image of a run's data set, or two side by side, as a data URI; empty while a file cannot be read: its disk may
-    come back."""
+    """Return an image of a run's data set, or two side by side, as a data URI, or "" if a file cannot be read.
+
+    Failures are not cached, because the disk may become available again.
+    """
     try:
         return _thumbnail(name, stamp, items, side)
     except ValueError:
@@ -299,52 +333,58 @@ def thumbnail(name: str, stamp: float, *items: int, side: int = pictures.SIDE) -
 @lru_cache(maxsize=20_000)
 def _thumbnail(name: str, stamp: float, items: tuple[int, ...], side: int) -> str:
     loaded = [images(name, stamp).load(item) for item in items]
-    return pictures.thumbnail(loaded[0], side) if len(loaded) == 1 else pictures.side_by_side(*loaded)
+    if len(loaded) == 1:
+        return pictures.thumbnail(loaded[0], side)
+    return pictures.side_by_side(*loaded)
 
 
 @background.job("Embedding the picture", keep=32)
 def embedded(view: SplitView, digest: str, _data: bytes, box: Box | None) -> np.ndarray:
-    """Embedding [d] of an uploaded picture, or of a part of it, made as those of the split were.
+    """Embed an uploaded picture, or a part of it, in the same way as the split. Returns [d].
 
-    digest: tells its bytes apart.
+    digest: hash of the data.
     """
     return view.model().embed(cropped(pictures.picture(_data), box))[0]
 
 
 @background.job("Embedding the part of the picture", keep=32)
 def embedded_part(view: SplitView, item: int, box: Box) -> np.ndarray:
-    """Embedding [d] of a part of one of the run's images."""
+    """Embed a part of one of the run's images. Returns [d]."""
     return view.model().embed(cropped(view.images.load(item), box))[0]
 
 
 @background.job("Reading the words", keep=32)
 def embedded_words(view: SplitView, words: str) -> np.ndarray:
-    """Embedding [d] of words, by an encoder that has a text side."""
+    """Embed words with an encoder of text and images. Returns [d]."""
     return view.model().embed_text(words)[0]
 
 
 @background.job("Looking for the regions that make them alike", keep=16)
 def alike(view: SplitView, first: int, second: int) -> AlikeRegions:
-    """Which regions of two of the run's images make their similarity."""
+    """Compute which regions of two of the run's images contribute to their similarity."""
     return view.model().why_alike(view.images.load(first), view.images.load(second))
 
 
 def cropped(image: Image.Image, box: Box | None) -> Image.Image:
-    """A part of a picture, at least a pixel; all of it for None."""
+    """Return a part of a picture, at least one pixel, or all of it if there is no box."""
     if box is None:
         return image
-    left, top, right, bottom = (round(share * side) for share, side in zip(box, 2 * image.size, strict=True))
+    width, height = image.size
+    left = round(box[0] * width)
+    top = round(box[1] * height)
+    right = round(box[2] * width)
+    bottom = round(box[3] * height)
     return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
 @lru_cache(maxsize=500)
 def _evaluated(path: Path, changed: int) -> str:
-    """Which checkpoint a run's configuration asks for; read once as long as the file stays."""
+    """Return which checkpoint a run's configuration evaluates. changed: modification time of the file."""
     return Run(path).config.evaluation.knobs.checkpoint
 
 
 def has_text_side(run: Run) -> bool:
-    """Whether the encoder that a run was trained with puts words where its pictures are."""
+    """Return whether a run's encoder can also embed text."""
     return not run.config.outside and hasattr(lab.encoders.get(run.config.encoder.name), "embed_text")
 
 

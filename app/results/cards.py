@@ -14,7 +14,7 @@ from lab.core.results import OTHER, SAME, UNKNOWN, UNRANKED, Evidence
 from lab.data import ImageSet
 
 Right = bool | Literal["unknown"] | None
-"""What a card says of an image: of the query's class or not, or that nobody knows; None says nothing."""
+"""Whether an image has the query's class, for its card. None: the card shows nothing."""
 
 HELP = {
     "r@1": "1 when the nearest image is right (hit rate)",
@@ -24,116 +24,152 @@ HELP = {
     "R-precision": "share of right images among the first R",
     "MRR": "1 / rank of the nearest true match",
 }
-"""What the columns of a query's facts mean."""
+"""Explanations of a query's metrics."""
 
 LARGE = 384
 """Longest side of the query's own picture, in pixels."""
 
 
-def card(view: SplitView, item: int, **look: Any) -> Card:
-    """An image of a split. look: what a card says besides, such as its rank."""
-    return of_image(view.run, view.images, item, **look)
+def card(view: SplitView, item: int, **fields: Any) -> Card:
+    """Return the card of an image of a split. fields: further fields of the card, such as the rank."""
+    return of_image(view.run, view.images, item, **fields)
 
 
-def of_image(run: RunView, images: ImageSet, item: int, src: str = "", **look: Any) -> Card:
-    """An image of a run's data set. src: where the browser fetches it; by default it comes with the card. look: as in
-    `card`."""
-    item = int(item)  # of numpy's it may be
-    title, tooltip = named(images, item), "\n".join([named(images, item), *_lines(images, item)])
-    return Card(item, src or run.picture(item), title, title, tooltip=tooltip, **look)
+def of_image(run: RunView, images: ImageSet, item: int, src: str = "", **fields: Any) -> Card:
+    """Return the card of an image of a run's data set.
+
+    Args:
+        src: URL of the picture; by default the card contains the picture.
+        fields: as in `card`.
+    """
+    item = int(item)  # it may be a number of numpy
+    title = image_title(images, item)
+    tooltip = "\n".join([title, *_lines(images, item)])
+    return Card(item, src or run.picture(item), title, title, tooltip=tooltip, **fields)
 
 
-def pair(view: SplitView, first: int, second: int, same: bool, **look: Any) -> Card:
-    """Two images of a split side by side. same: whether they are of one class. look: as in `card`."""
-    names = [named(view.images, one) for one in (first, second)]
-    title = names[0] if same else " · ".join(names)
-    tooltip = "\n".join([title, *(str(view.images.keys[one]) for one in (first, second))])
-    return Card(second, view.run.picture(first, second), " and ".join(names), title, tooltip=tooltip, **look)
+def pair(view: SplitView, first: int, second: int, same: bool, **fields: Any) -> Card:
+    """Return a card with two images of a split side by side. same: whether they have the same class."""
+    first_title = image_title(view.images, first)
+    second_title = image_title(view.images, second)
+    title = first_title if same else f"{first_title} · {second_title}"
+    keys = view.images.keys
+    return Card(
+        second,
+        view.run.picture(first, second),
+        f"{first_title} and {second_title}",
+        title,
+        tooltip=f"{title}\n{keys[first]}\n{keys[second]}",
+        **fields,
+    )
 
 
 def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = "") -> list[Card]:
-    """The neighbours at some places (0-based) of a single query's list, with rank, similarity and verdict. measure:
-    what ranks them, where that is not the run's similarity."""
+    """Return the cards of a query's neighbours, with rank, similarity and correctness.
+
+    Args:
+        places: 0-based positions in the list of neighbours.
+        measure: name of the score, if it is not the run's similarity.
+    """
     ranking = evidence.ranking
     items = evidence.gallery.items[ranking.neighbours[0, places]].tolist()
-    ranks, verdicts = ranking.neighbour_ranks[0, places].tolist(), right(view.images, ranking.verdicts[0, places])
-    listing = zip(items, ranks, ranking.scores[0, places], verdicts, strict=True)
-    return [_ranked(view, item, rank, score, verdict, measure) for item, rank, score, verdict in listing]
+    ranks = ranking.neighbour_ranks[0, places].tolist()
+    scores = ranking.scores[0, places]
+    verdicts = right(view.images, ranking.verdicts[0, places])
+    return [_ranked(view, *values, measure) for values in zip(items, ranks, scores, verdicts, strict=True)]
 
 
 def right(images: ImageSet, verdicts: np.ndarray) -> list[Right]:
-    """What cards say of some images [n], by what `lab.core.results.compared` says of them; nothing where no image of
-    the set has a class."""
-    said: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: "unknown" if images.class_names else None}
-    return [said[int(one)] for one in verdicts]
+    """Convert verdicts of `lab.core.results.compared` [n] to those of cards."""
+    by_verdict: dict[int, Right] = {SAME: True, OTHER: False, UNKNOWN: None}
+    if images.class_names:
+        by_verdict[UNKNOWN] = "unknown"
+    return [by_verdict[int(verdict)] for verdict in verdicts]
 
 
 def moved(card: Card, before: Mapping[int, int]) -> Card:
-    """The card with an arrow: how far it moved since another ranking, in which deep neighbours have no known rank."""
-    old, new = before.get(card.id), card.rank
-    if new is None:  # it is left out of the ranks
+    """Return the card with an arrow for its change of rank. before: item to its rank in another ranking, if known."""
+    new = card.rank
+    old = before.get(card.id)
+    if new is None:  # an image without a rank
         return card
-    if not isinstance(new, int) or old == new:
-        return replace(card, move=Move("same", "=", "same rank") if old == new else None)
+    if old == new:
+        return replace(card, move=Move("same", "=", "same rank"))
+    if not isinstance(new, int):
+        return replace(card, move=None)
     if old is None or old == UNRANKED:
         return replace(card, move=Move("up", "▲ new", "was below these ranks"))
-    by = abs(old - new)
-    way, arrow = ("up", "▲") if new < old else ("down", "▼")
-    return replace(card, move=Move(way, f"{arrow} {by:,}", f"{way} by {by:,}"))
+    if new < old:
+        return replace(card, move=Move("up", f"▲ {old - new:,}", f"up by {old - new:,}"))
+    return replace(card, move=Move("down", f"▼ {new - old:,}", f"down by {new - old:,}"))
 
 
 def missed(view: SplitView, evidence: Evidence, stop: int, most: int, allowed: np.ndarray) -> list[Card]:
-    """The first `most` true matches that came after rank `stop`, with the rank at which each came.
+    """Return the cards of the first `most` true matches after rank `stop`.
 
     allowed: bool [g], gallery positions that may be shown.
     """
     positions, ranks = evidence.ranking.positives(0)
     late = np.flatnonzero((ranks > stop) & allowed[positions])[:most]
-    positions, ranks = positions[late], ranks[late]
-    vectors, vector = evidence.gallery.vectors[positions], evidence.query.vectors[0]
-    cosine = view.whole.similarity == "cosine"
-    scores = vectors @ vector if cosine else -np.square(vectors - vector).sum(1)
+    positions = positions[late]
+    vectors = evidence.gallery.vectors[positions]
+    query_vector = evidence.query.vectors[0]
+    if view.collection.similarity == "cosine":
+        scores = vectors @ query_vector
+    else:
+        scores = -np.square(vectors - query_vector).sum(1)
     items = evidence.gallery.items[positions].tolist()
-    listing = zip(items, ranks.tolist(), scores, strict=True)
-    return [_ranked(view, item, rank, score, True) for item, rank, score in listing]
+    ranked = zip(items, ranks[late].tolist(), scores, strict=True)
+    return [_ranked(view, item, rank, score, True) for item, rank, score in ranked]
 
 
 def unjudged(view: SplitView, positions: np.ndarray, scores: np.ndarray, start: int) -> list[Card]:
-    """Neighbours of a picture that has no class."""
-    listing = zip(view.whole.gallery.items[positions].tolist(), scores, strict=True)
-    return [_ranked(view, item, rank, score, None) for rank, (item, score) in enumerate(listing, start + 1)]
+    """Return the cards of neighbours of a picture without a class."""
+    items = view.collection.gallery.items[positions].tolist()
+    ranks = range(start + 1, start + 1 + len(items))
+    ranked = zip(items, ranks, scores, strict=True)
+    return [_ranked(view, item, rank, score, None) for item, rank, score in ranked]
 
 
 def query(view: SplitView, item: int, facts: list[tuple[str, str, str]]) -> Query:
-    """The query's panel."""
-    title = named(view.images, item)
+    """Return the query's panel."""
+    title = image_title(view.images, item)
     return Query(view.run.picture(item, side=LARGE), f"the query: {title}", title, _lines(view.images, item), facts)
 
 
 def uploaded(image: Image.Image) -> Query:
-    """The panel of an uploaded picture; nothing of the client's file is shown but its pixels."""
+    """Return the panel of an uploaded picture. It shows only the pixels, not the file's name."""
     size = f"{image.width:,} x {image.height:,} pixels"
     return Query(thumbnail(image, LARGE), "the uploaded picture", "Your picture", [size])
 
 
 def has_class(images: ImageSet, item: int) -> bool:
-    """Whether an image's class is known, so that others can be right or wrong for it."""
+    """Return whether an image's class is known."""
     return bool(images.labels[item] >= 0)
 
 
-def named(images: ImageSet, item: int) -> str:
-    """Name of an image's class; of one without a class, its own."""
+def image_title(images: ImageSet, item: int) -> str:
+    """Return the name of an image's class, or the image's own name if it has no class."""
     return images.class_name(images.labels[item]) or str(images.keys[item])
 
 
 def _ranked(view: SplitView, item: int, rank: int, value: float, right: Right, measure: str = "") -> Card:
-    """A card in a list. rank: 0 for an image that has no class and is left out of the ranks."""
-    measure = measure or view.whole.similarity
-    # A squared distance is kept as its negative, so that larger is nearer.
-    words = f"distance² {-value:.1f}" if measure == "euclidean" else f"{measure} {value:.3f}"
-    return card(view, item, rank="lost" if rank == UNRANKED else rank or None, right=right, value=words)
+    """Return a card in a list. rank: 0 for an image that has no class and therefore no rank."""
+    measure = measure or view.collection.similarity
+    if measure == "euclidean":  # stored as the negative squared distance, so that larger is nearer
+        words = f"distance² {-value:.1f}"
+    else:
+        words = f"{measure} {value:.3f}"
+    shown_rank: int | str | None = rank or None
+    if rank == UNRANKED:
+        shown_rank = "lost"
+    return card(view, item, rank=shown_rank, right=right, value=words)
 
 
 def _lines(images: ImageSet, item: int) -> list[str]:
-    attributes = {name: str(values[item]) for name, values in images.attributes.items()}
-    return [str(images.keys[item]), *(f"{name}: {value}" for name, value in attributes.items() if value)]
+    lines = [str(images.keys[item])]
+    for name, values in images.attributes.items():
+        value = str(values[item])
+        if value:
+            lines.append(f"{name}: {value}")
+    return lines

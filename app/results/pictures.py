@@ -1,4 +1,4 @@
-"""Small pictures as data URIs; and uploaded ones, believed only after they were decoded, whatever they are called."""
+"""Uploaded pictures, and small pictures as data URIs. A file's type is known from its content, not from its name."""
 
 from PIL import Image, ImageOps
 
@@ -7,22 +7,22 @@ from lab.data.images.reading import open_rgb
 
 MAX_MEGABYTES = 25
 MAX_PIXELS = 64_000_000
-"""Room for photos of 48 and 50 megapixels; decoding takes about 260 MB."""
+"""Allows photographs of 48 and 50 megapixels. Decoding takes about 260 MB."""
 EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "heic", "heif")
-"""What may be sent. HEIC only so that a sentence says what to do."""
+"""Accepted file types. HEIC is accepted to show a message that says what to do."""
 
 
 def picture(data: bytes) -> Image.Image:
-    """Decode an upload: RGB, upright, transparent parts on white, without any metadata.
+    """Decode an upload to RGB, upright, with a white background and without metadata.
 
     Raises:
-        ValueError: no image, too many pixels, or damaged; the sentence says which.
+        ValueError: the file is not an image, has too many pixels or is damaged.
     """
     return open_rgb(data, "The picture", most=MAX_PIXELS)
 
 
 def side_by_side(left: Image.Image, right: Image.Image) -> str:
-    """Two images in one picture, each in a white square of `SIDE` pixels, as a `data:` URI."""
+    """Return a data URI of two images side by side, each in a white square of `SIDE` pixels."""
     both = Image.new("RGB", (2 * SIDE, SIDE), "white")
     for column, image in enumerate((left, right)):
         square = ImageOps.pad(image.convert("RGB"), (SIDE, SIDE), Image.Resampling.LANCZOS, "white")

@@ -1,5 +1,7 @@
-"""The selected images: one set for all runs on the same images, the same on every page; saved under a name as a tag of
-the marks, exported, trained without, or trained on alone."""
+"""The selected images. All pages, and all runs on the same images, share one selection.
+
+A selection can be saved under a name (as a tag of its images), exported, left out of a training, or trained on alone.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -22,156 +24,196 @@ from lab.runs import free_name, marks
 from lab.runs.marks import Mark
 
 LONGEST = 60
-"""Characters of a name."""
-NOBODY = np.empty(0, np.int64)
+"""Most characters of a name."""
+
+NO_ITEMS = np.empty(0, np.int64)
+
 _NAME = "selection"
-"""In the session's state and in the address: the saved selection that was opened last."""
+"""Session key and URL parameter: the saved selection that was opened last."""
 
 
 def read(run: RunView) -> np.ndarray:
-    """The selected images of a run's data set, item numbers int64 [n], ascending. The first call on a page opens the
-    saved selection that the address names."""
+    """Return the selected items of a run's data set, int64 [n], ascending.
+
+    The first call on a page opens the saved selection that the URL names.
+    """
     state = st.session_state
-    if address.adopt(_NAME, default="") and state[_NAME] in (there := saved(run)):
-        state[_key(run)] = there[state[_NAME]]
-    return state.get(_key(run), NOBODY)
+    if address.load(_NAME, default=""):
+        selections = saved(run)
+        if state[_NAME] in selections:
+            state[_key(run)] = selections[state[_NAME]]
+    return state.get(_key(run), NO_ITEMS)
 
 
 def choose(run: RunView, items: Iterable[int], how: Literal["replace", "add", "remove"] = "replace") -> None:
-    """Select images: these alone, these too, or these no longer."""
-    before, given = read(run), np.unique(np.fromiter(items, np.int64))
-    change = {"replace": lambda: given, "add": lambda: np.union1d(before, given)}
-    st.session_state[_key(run)] = change.get(how, lambda: np.setdiff1d(before, given))()
+    """Replace the selection by some images, add them to it, or remove them from it."""
+    chosen = np.unique(np.fromiter(items, np.int64))
+    if how == "add":
+        chosen = np.union1d(read(run), chosen)
+    elif how == "remove":
+        chosen = np.setdiff1d(read(run), chosen)
+    st.session_state[_key(run)] = chosen
 
 
 def chooser(run: RunView, shown: Iterable[int]) -> Callable[[Iterable[int]], None]:
-    """What a gallery of the images `shown` takes as `on_select`; images that it does not show stay as they are."""
+    """Return `on_select` of a gallery that shows some images. The selection of other images does not change."""
     return lambda chosen: choose(run, [*np.setdiff1d(read(run), list(shown)), *chosen])
 
 
 def choosable(run: RunView, sections: Iterable[CardSection]) -> dict[str, Any]:
-    """What a gallery takes besides, so that the cards of its sections can be selected."""
+    """Return the arguments of a gallery that let the user select its cards."""
     shown = [card.id for section in sections for card in section.cards]
     return {"selected": read(run).tolist(), "on_select": chooser(run, shown)}
 
 
-def known(run: RunView) -> dict[int, Mark]:
-    """What people say of the images of a run's data set, by item; read again when somebody has marked one."""
-    return _known(run, settings.written(settings.runs_root() / marks.FILE))
+def marks_of(run: RunView) -> dict[int, Mark]:
+    """Return the users' marks of images of a run's data set, by item."""
+    return _marks_of(run, settings.written(settings.runs_root() / marks.FILE))
 
 
 @lru_cache(maxsize=4)
-def _known(run: RunView, changed: int) -> dict[int, Mark]:
+def _marks_of(run: RunView, changed: int) -> dict[int, Mark]:
     return marks.read(settings.runs_root(), _images(run))
 
 
 def saved(run: RunView) -> dict[str, np.ndarray]:
-    """The saved selections of a run's data set, name to items int64 [n]."""
+    """Return the saved selections of a run's data set, name to items int64 [n]."""
     by_name: dict[str, list[int]] = {}
-    for item, mark in sorted(known(run).items()):
+    for item, mark in sorted(marks_of(run).items()):
         for name in mark.tags:
             by_name.setdefault(name, []).append(item)
     return {name: np.array(by_name[name], np.int64) for name in sorted(by_name)}
 
 
 def save(run: RunView, name: str, items: Iterable[int]) -> None:
-    """Keep some images under a name, instead of those that had it; none of them deletes the name.
+    """Save some images under a name and replace the previous selection of that name. No images delete the name.
 
     Raises:
         ValueError: an image cannot be read.
-        GuestRefused: a guest asks.
+        GuestRefused: the visitor is a guest.
     """
     files.check_allowed()
-    at, wanted = known(run), {int(one) for one in items}
+    marks_before = marks_of(run)
+    named = {int(item) for item in items}
+    named_before = {item for item, mark in marks_before.items() if name in mark.tags}
     changes: dict[int, Mark | None] = {}
-    for item in wanted | {item for item, mark in at.items() if name in mark.tags}:
-        mark = at.get(item, Mark())
-        tags = {*mark.tags, name} if item in wanted else {*mark.tags} - {name}
+    for item in named | named_before:
+        mark = marks_before.get(item, Mark())
+        tags = set(mark.tags)
+        if item in named:
+            tags.add(name)
+        else:
+            tags.remove(name)
         changes[item] = replace(mark, tags=tuple(sorted(tags)))
     marks.write(settings.runs_root(), _images(run), changes)
-    st.session_state[_NAME] = name if wanted else ""
+    st.session_state[_NAME] = name if named else ""
 
 
 def bar(run: RunView, offered: Mapping[str, np.ndarray] | None = None) -> None:
-    """The line of tools of the selection; nothing where nothing is selected, saved or offered.
+    """Draw the tools of the selection, if there is anything to select, open or use.
 
     Args:
-        offered: images of the page that one click selects, such as those inside a lasso: items int64 [n] by what they
-            are, as in "page".
+        offered: images of the page that a button selects: noun for them, such as "page", to items int64 [n].
     """
-    items, there, name = read(run), saved(run), st.session_state.get(_NAME, "")
-    if name and name not in there:
+    items = read(run)
+    selections = saved(run)
+    name = st.session_state.get(_NAME, "")
+    if name and name not in selections:
         page_frame.say_error(f"There is no selection {name} of these images. It may have been deleted or renamed.")
-    named = name in there and np.array_equal(items, there[name])
-    address.tell(_NAME, name if named else "", "")
-    if not (len(items) or there or offered):
+
+    # The URL names a saved selection while it is not changed.
+    is_saved = name in selections and np.array_equal(items, selections[name])
+    address.store(_NAME, name if is_saved else "", "")
+    if not (len(items) or selections or offered):
         return
+
     with st.container(horizontal=True, vertical_alignment="center", key="selection bar"):
-        words = f"**{counted(len(items), 'image')} selected**" if len(items) else "No images selected"
-        st.markdown(f"{words} · {page_frame.as_text(name)}" if named else words, width="content")
-        for at, (what, some) in enumerate((offered or {}).items()):
-            _draw_offer(run, items, some, what, f"select {at}")
-        if len(items) or there:
-            _draw_saved(run, items, there, name)
+        words = "No images selected"
         if len(items):
-            _draw_link(run, items)
-            help = "A table with path, label, split, tags and answer. The data set `manifest` can read it."
-            table = lambda: marks.as_table(_images(run), items.tolist(), known(run))  # noqa: E731
-            page_frame.offer("Export", table, "selection.csv", help=help)
-            _draw_training(run, items)
-            st.button("Clear", icon=":material/close:", key="selection clear", on_click=choose, args=(run, NOBODY))
+            words = f"**{counted(len(items), 'image')} selected**"
+        if is_saved:
+            words += f" · {page_frame.as_text(name)}"
+        st.markdown(words, width="content")
+        for index, (noun, offered_items) in enumerate((offered or {}).items()):
+            _draw_offer(run, items, offered_items, noun, f"select {index}")
+        if len(items) or selections:
+            _draw_saved(run, items, selections, name)
+        if len(items):
+            _draw_actions(run, items)
 
 
-def _draw_link(run: RunView, items: np.ndarray) -> None:
-    """To the selected images; from there to the neighbours of one, where it was embedded."""
-    if page_frame.shown() != "Images":
+def _draw_actions(run: RunView, items: np.ndarray) -> None:
+    """Draw what can be done with the selected images."""
+
+    def table() -> Any:
+        return marks.as_table(_images(run), items.tolist(), marks_of(run))
+
+    if page_frame.current_title() != "Images":
         page_frame.link_to("grid", "Show all", {"run": run.name, "only": "selected"})
-    elif len(items) == 1 and (
-        at := [name for name, one in _images(run).splits.items() if name in run.splits and items[0] in one.items]
-    ):
-        page_frame.link_to("browse", "Browse it", {"run": run.name, "split": at[0], "query": str(items[0])})
+    elif len(items) == 1:
+        _draw_browse_link(run, items[0])
+    help = "A table with path, label, split, tags and answer. The data set `manifest` can read it."
+    page_frame.download("Export", table, "selection.csv", help=help)
+    _draw_training(run, items)
+    st.button("Clear", icon=":material/close:", key="selection clear", on_click=choose, args=(run, NO_ITEMS))
 
 
-def _draw_offer(run: RunView, selected: np.ndarray, items: np.ndarray, what: str, key: str) -> None:
-    """A button that adds images to the selection, or takes them out where all are in it."""
-    held = bool(len(items)) and bool(np.isin(items, selected).all())
-    label, how = (f"Unselect {what}", "remove") if held else (f"Select {what}", "add")
-    look: dict[str, Any] = {"icon": f":material/{'indeterminate_check_box' if held else 'check_box'}:"}
+def _draw_browse_link(run: RunView, item: int) -> None:
+    """Draw a link to the neighbours of an image, if it was embedded."""
+    for name, split in _images(run).splits.items():
+        if name in run.splits and item in split.items:
+            page_frame.link_to("browse", "Browse it", {"run": run.name, "split": name, "query": str(item)})
+            return
+
+
+def _draw_offer(run: RunView, selected: np.ndarray, items: np.ndarray, noun: str, key: str) -> None:
+    """Draw a button that adds images to the selection, or removes them if all are selected."""
+    if len(items) and np.isin(items, selected).all():
+        label = f"Unselect {noun} ({len(items):,})"
+        icon = ":material/indeterminate_check_box:"
+        how = "remove"
+    else:
+        label = f"Select {noun} ({len(items):,})"
+        icon = ":material/check_box:"
+        how = "add"
     help = "Map, Check, Browse and Images share one selection."
-    label = f"{label} ({len(items):,})"
-    st.button(label, key=key, on_click=choose, args=(run, items, how), disabled=not len(items), help=help, **look)
+    disabled = not len(items)
+    st.button(label, key=key, icon=icon, on_click=choose, args=(run, items, how), disabled=disabled, help=help)
 
 
-def _draw_saved(run: RunView, items: np.ndarray, there: Mapping[str, np.ndarray], name: str) -> None:
-    """Save the selection under a name; open, change or delete a saved one."""
+def _draw_saved(run: RunView, items: np.ndarray, selections: Mapping[str, np.ndarray], name: str) -> None:
+    """Draw the menu that saves the selection under a name, and opens, changes or deletes a saved selection."""
 
-    def keep(items: np.ndarray) -> None:
-        with page_frame.refusals(lambda why: st.toast(f"The selection could not be saved: {why}")):
+    def save_items(items: np.ndarray) -> None:
+        with page_frame.refusals(lambda reason: st.toast(f"The selection could not be saved: {reason}")):
             save(run, name, items)
 
     def reopen(name: str) -> None:
-        choose(run, there[name])
+        choose(run, selections[name])
         st.session_state[_NAME] = name
 
     with st.popover("Save or open", icon=":material/bookmarks:"):
-        for one, saved_items in there.items():
-            label = f"Open {page_frame.as_text(one)} ({len(saved_items):,})"
-            st.button(label, key=f"open {one}", on_click=reopen, args=(one,), width="stretch")
+        for saved_name, saved_items in selections.items():
+            label = f"Open {page_frame.as_text(saved_name)} ({len(saved_items):,})"
+            st.button(label, key=f"open {saved_name}", on_click=reopen, args=(saved_name,), width="stretch")
         help = "A selection is saved beside the runs, as a tag of its images."
-        typed = st.text_input(
-            "Name", name, max_chars=LONGEST, live=True, help=help, placeholder="of a new or saved one"
-        )
+        placeholder = "new or saved selection"
+
+        # Save the selection under the typed name, or delete the selection of that name.
+        typed = st.text_input("Name", name, max_chars=LONGEST, live=True, help=help, placeholder=placeholder)
         name = " ".join(typed.split())
-        before = there.get(name, NOBODY)
+        before = selections.get(name, NO_ITEMS)
+        is_locked = not name or files.guest()
         with st.container(horizontal=True):
-            for at, (label, kept) in enumerate({f"Save {len(items):,}": items, "Delete": NOBODY}.items()):
-                if len(before) or not at:
-                    unable = not name or files.guest() or np.array_equal(kept, before)
-                    st.button(label, key=f"saved {at}", on_click=keep, args=(kept,), disabled=unable)
+            label = f"Save {len(items):,}"
+            disabled = is_locked or np.array_equal(items, before)
+            st.button(label, key="saved 0", on_click=save_items, args=(items,), disabled=disabled)
+            if len(before):
+                st.button("Delete", key="saved 1", on_click=save_items, args=(NO_ITEMS,), disabled=is_locked)
 
 
 def _draw_training(run: RunView, items: np.ndarray) -> None:
-    """The two ways to train with the selection, where the run's data set takes corrections."""
+    """Draw the two ways to train with the selection, if the run's data set accepts corrections."""
     data = run.folder.config.data
     if data.outside or "corrections" not in data.values:
         return
@@ -185,32 +227,37 @@ def _draw_training(run: RunView, items: np.ndarray) -> None:
         help = "Leaves out all other training images. Validation and test stay as they are."
         only = st.button("Train only on these", help=help)
         with page_frame.refusals():
-            if without or only:
-                left_out = others_for_training(_images(run), items) if only else items
-                train_with(run, dict.fromkeys(left_out.tolist(), Mark("drop")))
+            if without:
+                train_with(run, dict.fromkeys(items.tolist(), Mark("drop")))
+            elif only:
+                others = others_for_training(_images(run), items)
+                train_with(run, dict.fromkeys(others.tolist(), Mark("drop")))
 
 
 def others_for_training(images: ImageSet, items: np.ndarray) -> np.ndarray:
-    """The training images besides some, int64 [m].
+    """Return the training images that are not among `items`, int64 [m].
 
     Raises:
-        ValueError: these are all, so that none would be left to train on.
+        ValueError: no item is a training image, so there would be nothing to train on.
     """
-    training = images.splits["train"].items if "train" in images.splits else NOBODY
+    training = NO_ITEMS
+    if "train" in images.splits:
+        training = images.splits["train"].items
     if not np.isin(training, items).any():
         raise ValueError("None of the selected images is for training, so none would be left to train on.")
     return np.setdiff1d(training, items)
 
 
-def train_with(run: RunView, given: Mapping[int, Mark]) -> None:
-    """Open the form of the Train page, with the run's settings and corrections by some marks.
+def train_with(run: RunView, corrections: Mapping[int, Mark]) -> None:
+    """Open the form of the Train page with the run's settings and some corrections.
 
     Raises:
-        GuestRefused: the corrections are a file, which a guest may not write.
+        GuestRefused: the visitor is a guest, who may not write the table of corrections.
     """
     files.check_allowed()
-    config, root = run.folder.config, settings.runs_root()
-    table = marks.corrections(_images(run), given, config.data.values["corrections"])
+    config = run.folder.config
+    root = settings.runs_root()
+    table = marks.corrections(_images(run), corrections, config.data.values["corrections"])
     path = marks.save_corrections(root, table)
     knob_forms.fill(config.changed("data.corrections", str(path)))
     st.session_state["name"] = free_name(root, run.name)
@@ -223,6 +270,6 @@ def _images(run: RunView) -> ImageSet:
 
 @lru_cache(maxsize=100)
 def _key(run: RunView) -> str:
-    """Where the selection of a data set stands in the session's state: the same for runs on the same images."""
+    """Return the session key of the selection. Runs on the same images have the same key."""
     images = _images(run)
     return f"selected of {images.root} {len(images.keys)} {keys_digest(images)}"

@@ -1,11 +1,14 @@
-"""The browser's address as a deep link: every page can be bookmarked, and a new address wins over what was shown.
+"""Keep a page and the browser's URL in step, so that every page can be bookmarked and shared.
 
-A control takes its value from the address before it is drawn (`adopt`) and says what it stands at (`tell`); a value at
-its default stays out. `page_frame.page` writes all of that once the page is drawn, which runs nothing again. A list is
-the same name several times.
+A widget takes its value from the URL before it is drawn (`load`) and records its value afterwards (`store`); default
+values stay out of the URL. `page_frame.page` writes everything once the page is drawn, which does not run the page
+again. A list is the same URL parameter several times.
 
-What the address names and is not there is never replaced silently: it stays in the address until somebody chooses
-something else, and meanwhile the page says so (`missing`, `unsaid`).
+If the URL names a run, query or other thing that does not exist, the page says so (`missing`, `unreported`) and keeps
+the URL until the user chooses another one.
+
+A session's run may start with a URL that is older than the one written last, because the user clicked before the
+browser received it. Such a URL does not undo the newer choices.
 """
 
 import json
@@ -17,168 +20,227 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 LONGEST = 1_500
-"""Characters that one choice may take; a longer one stays out of the address."""
+"""Most characters of a value in the URL; longer values are left out."""
 
-_KNOWN, _NEXT, _HELD, _READ = "_address", "_address next", "_address held", "_address read"
-_SENT, _REFUSED, _SAID = "_address sent", "_address refused", "_address said"
-_INSTEAD = "_address instead"
-"""In the session's state: the address as last read or written, what goes into the next one, whether part of the page is
-still to come, and whether all of it has read its part; the addresses at which the browser may still stand, the newest
-last; what of the address is not here, what of that the page has said, and what somebody has chosen instead."""
-_STAYS = object()
+# Keys of the session's state.
+_READ = "_address"
+"""Parameters as last read or written."""
+
+_NEXT = "_address next"
+"""Parameters of the URL that is about to be written."""
+
+_IS_PARTIAL = "_address held"
+"""Whether part of the page is not drawn yet."""
+
+_WAS_COMPLETE = "_address read"
+"""Whether every part of the page has read its parameters."""
+
+_WRITTEN = "_address sent"
+"""URLs at which the browser may still be, the newest last."""
+
+_REFUSED = "_address refused"
+"""Parameters whose value does not exist here."""
+
+_REPORTED = "_address said"
+"""Names of refused parameters that the page reports."""
+
+_REPLACED = "_address instead"
+"""Names of refused parameters for which the user has chosen another value."""
+
+_UNSET = object()
+
+Legal = Container | Callable[[Any], bool] | None
+"""The legal values, a test of them, or None for any value."""
 
 
 @dataclass
 class _Refused:
-    """What the address names and is not here, and what the page shows instead, once it has said so."""
+    """The words of a parameter whose value does not exist, and the value that the page shows instead once it is set."""
 
     words: list[str]
-    instead: Any = _STAYS
+    substitute: Any = _UNSET
 
     def __str__(self) -> str:
         return ", ".join(self.words)
 
 
-def begin(anew: bool) -> None:
-    """A page is about to be drawn; anew: not the one on screen, so that all of its address is news."""
-    st.session_state[_NEXT], st.session_state[_HELD], st.session_state[_SAID] = {}, False, set()
-    if anew:
-        st.session_state[_KNOWN], st.session_state[_REFUSED], st.session_state[_SENT] = {}, {}, []
-        st.session_state[_INSTEAD] = set()
-    if not _outdated():  # the older ones are over
-        st.session_state[_READ] = [_standing()] == st.session_state[_SENT][-1:] and st.session_state[_READ]
-        st.session_state[_SENT] = [_standing()]
+def begin(is_new_page: bool) -> None:
+    """Start drawing a page. is_new_page: it differs from the page on screen, so every parameter is read again."""
+    state = st.session_state
+    state[_NEXT] = {}
+    state[_IS_PARTIAL] = False
+    state[_REPORTED] = set()
+    if is_new_page:
+        state[_READ] = {}
+        state[_REFUSED] = {}
+        state[_WRITTEN] = []
+        state[_REPLACED] = set()
+    if not _is_outdated():  # the browser has left the older URLs
+        state[_WAS_COMPLETE] = [_current_url()] == state[_WRITTEN][-1:] and state[_WAS_COMPLETE]
+        state[_WRITTEN] = [_current_url()]
 
 
-def adopt(
+def is_legal(value: Any, legal: Legal) -> bool:
+    """Return whether a value is legal."""
+    if legal is None:
+        return True
+    if callable(legal):
+        return legal(value)
+    return value in legal
+
+
+def load(
     name: str,
     read: Callable[[Any], Any] = str,
-    legal: Container | Callable[[Any], bool] | None = None,
+    legal: Legal = None,
     *,
     key: str = "",
     many: bool = False,
-    default: Any = _STAYS,
+    default: Any = _UNSET,
 ) -> bool:
-    """Take `?name=...` into the session state when it is new and legal, and say whether it was. An illegal value
-    takes away what was chosen, and is tried again until somebody chooses: it may be of another run.
+    """Copy the URL parameter `name` into the session's state if it is new and legal, and return whether it was.
+
+    An illegal value removes the current choice. It is tried again on every run until the user chooses, because another
+    run may have it.
 
     Args:
-        read: makes a value of the text; of the list of texts where there may be `many`.
-        key: where the value goes in the session's state; by default the name.
-        default: what it is when the name has gone from the address, because somebody went back.
+        read: converts the text, or with `many` the list of texts, to a value.
+        key: the session key, by default the name.
+        default: the value when the parameter has gone from the URL, because the user went back.
     """
-    known, key = st.session_state.setdefault(_KNOWN, {}), key or name
-    words, refused = st.query_params.get_all(name), st.session_state.setdefault(_REFUSED, {})
-    again = name in refused and st.session_state.get(key) in (None, refused[name].instead)
-    tried = words or (refused[name].words if again and not known.get(name) else [])
-    late = _outdated() and (name in known or st.session_state[_READ])
-    if late or (words == known.get(name, []) and not again):
+    key = key or name
+    already_read = st.session_state.setdefault(_READ, {})
+    all_refused = st.session_state.setdefault(_REFUSED, {})
+    words = st.query_params.get_all(name)
+
+    # A refused value is tried again while nothing else was chosen.
+    refused = all_refused.get(name)
+    try_again = refused is not None and st.session_state.get(key) in (None, refused.substitute)
+    candidate = words
+    if refused is not None and try_again and not words and not already_read.get(name):
+        candidate = refused.words
+
+    if _is_outdated() and (name in already_read or st.session_state[_WAS_COMPLETE]):
         return False
-    try:
-        if tried:
-            value = read(tried if many else tried[-1])
-            taken = legal is None or (legal(value) if callable(legal) else value in legal)
-        else:
-            value, taken = default, default is not _STAYS
-    except (ValueError, TypeError, LookupError, RecursionError):
-        taken = False
-    if taken:
-        st.session_state[key] = value  # here a newer click may end this run, which then has taken nothing yet
-    known[name] = words  # taken once, so that a choice on the page wins from now on
-    refused.pop(name, None)
-    if tried and not taken:
-        refuse(name, key, tried)
-    return taken
+    if words == already_read.get(name, []) and not try_again:
+        return False
+
+    value = default
+    accepted = default is not _UNSET
+    if candidate:
+        try:
+            value = read(candidate if many else candidate[-1])
+            accepted = is_legal(value, legal)
+        except (ValueError, TypeError, LookupError, RecursionError):
+            accepted = False
+    if accepted:
+        st.session_state[key] = value  # first, because a newer click may end this run here
+    already_read[name] = words  # read once, so that later choices on the page win
+    all_refused.pop(name, None)
+    if candidate and not accepted:
+        refuse(name, key, candidate)
+    return accepted
 
 
-def leave(name: str, there: Container, *, key: str = "") -> None:
-    """Refuse the choice of the session that is not there any more, such as a run that was moved away while a page shows
-    it. The page then says so, and `adopt` takes it again once it is back. Call it after `adopt`.
+def refuse_missing(name: str, available: Container, *, key: str = "") -> None:
+    """Refuse the session's choice if it does not exist any more, such as a run that was moved while a page shows it.
+
+    The page then says so, and `load` accepts the value again once it exists. Call this after `load`.
 
     Args:
-        there: what can be chosen. The choice may be a list: all of it has to be there.
+        available: the values that exist. If the choice is a list, all of it has to exist.
     """
-    value = st.session_state.get(key or name)
-    words = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(one in there for one in words):
-        refuse(name, key, [str(one) for one in words])
+    choice = st.session_state.get(key or name)
+    if choice is None:
+        return
+    values = choice if isinstance(choice, list) else [choice]
+    if any(value not in available for value in values):
+        refuse(name, key, [str(value) for value in values])
 
 
 def refuse(name: str, key: str = "", words: list[str] | None = None) -> None:
-    """What the address names is not here: nothing is chosen, and the address keeps it until somebody chooses. words:
-    what it names, by default as it stands there."""
+    """Record that the value of a parameter does not exist: nothing is chosen, and the URL keeps it until the user
+    chooses. words: the value, by default that of the URL."""
     st.session_state.pop(key or name, None)
-    refused = st.session_state.setdefault(_REFUSED, {})
-    refused[name] = _Refused(st.query_params.get_all(name) if words is None else words)
+    if words is None:
+        words = st.query_params.get_all(name)
+    st.session_state.setdefault(_REFUSED, {})[name] = _Refused(words)
 
 
 def forget() -> None:
-    """The page ends before it has read all of its address: what it has not refused is news when it is drawn again."""
-    known = st.session_state.get(_KNOWN, {})
-    settled = {*st.session_state[_REFUSED], *st.session_state.get(_INSTEAD, ())}
-    st.session_state[_KNOWN] = {name: words for name, words in known.items() if name in settled}
+    """Read the remaining parameters again in the next run, because the page ends before it has used them."""
+    settled = set(st.session_state[_REFUSED]) | st.session_state.get(_REPLACED, set())
+    already_read = st.session_state.get(_READ, {})
+    st.session_state[_READ] = {name: words for name, words in already_read.items() if name in settled}
 
 
-def chosen(name: str) -> None:
-    """Somebody has chosen instead of what the address names and is not here."""
+def mark_chosen(name: str) -> None:
+    """Record that the user has chosen a value in place of a refused one."""
     st.session_state[_REFUSED].pop(name, None)
-    st.session_state.setdefault(_INSTEAD, set()).add(name)
+    st.session_state.setdefault(_REPLACED, set()).add(name)
 
 
 def missing(name: str) -> str:
-    """What the address names that is not here, and nobody has chosen otherwise since; or nothing. Whoever asks says
-    it on the page."""
+    """Return the refused value of a parameter, or "". The caller reports it on the page."""
+    st.session_state[_REPORTED].add(name)
+    return str(st.session_state.get(_REFUSED, {}).get(name, ""))
+
+
+def unreported() -> dict[str, str]:
+    """Return the refused parameters that no part of the page reports, name to value."""
+    reported = st.session_state[_REPORTED]
     refused = st.session_state.get(_REFUSED, {})
-    st.session_state[_SAID].add(name)
-    return str(refused.get(name, ""))
+    return {name: str(value) for name, value in refused.items() if name not in reported}
 
 
-def unsaid() -> dict[str, str]:
-    """Name to value of whatever else of the address is not here."""
-    refused = st.session_state.get(_REFUSED, {})
-    return {name: str(one) for name, one in refused.items() if name not in st.session_state[_SAID]}
+def store(name: str, value: Any, default: Any = None) -> bool:
+    """Put a value into the next URL, unless it is None or the default, and return whether it fits.
 
-
-def tell(name: str, value: Any, default: Any = None) -> bool:
-    """Have a value in the address, unless it is None or the default; whether the address can hold it. What the address
-    names and is not here stays, as long as the value is the one that stands in for it."""
-    words_of, refused = st.session_state.setdefault(_NEXT, {}), st.session_state.get(_REFUSED, {})
-    words_of.pop(name, None)
-    if name in refused:
-        if refused[name].instead in (_STAYS, value):
-            words_of[name], refused[name].instead = refused[name].words, value
+    A refused parameter keeps its words while the page shows the substitute.
+    """
+    parameters = st.session_state.setdefault(_NEXT, {})
+    parameters.pop(name, None)
+    refused = st.session_state.get(_REFUSED, {}).get(name)
+    if refused is not None:
+        if refused.substitute in (_UNSET, value):
+            refused.substitute = value
+            parameters[name] = refused.words
             return True
-        chosen(name)
+        mark_chosen(name)
     if value is None or value == default:
         return True
-    words = [_word(one) for one in value] or [""] if isinstance(value, list | tuple) else [_word(value)]
+
+    words = [_word(value)]
+    if isinstance(value, list | tuple):
+        words = [_word(item) for item in value] or [""]
     fits = sum(map(len, words)) <= LONGEST
     if fits:
-        words_of[name] = words
+        parameters[name] = words
     return fits
 
 
-def follow(
+def load_and_store(
     name: str,
     read: Callable[[str], Any],
-    legal: Container | Callable[[Any], bool],
+    legal: Legal,
     *,
     key: str = "",
     default: Any = None,
 ) -> Any:
-    """What clicks and the address alone choose: the legal value that the session holds, else `default`."""
-    adopt(name, read, legal, key=key, default=default)
+    """Return the session's value of a parameter without a widget, or the default if it is not legal."""
+    load(name, read, legal, key=key, default=default)
     value = st.session_state.get(key or name)
-    known = value is not None and (legal(value) if callable(legal) else value in legal)
-    tell(name, value if known else default, default)
-    return value if known else default
+    if value is None or not is_legal(value, legal):
+        value = default
+    store(name, value, default)
+    return value
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """What `tell_object` wrote.
+    """Read named values from JSON, as `store_object` writes them.
 
     Raises:
-        ValueError: it is no object.
+        ValueError: the text is not a JSON object.
     """
     values = json.loads(text)
     if not isinstance(values, dict):
@@ -186,32 +248,51 @@ def read_object(text: str) -> dict[str, Any]:
     return values
 
 
-def tell_object(name: str, values: Mapping[str, Any]) -> bool:
-    """`tell` a few named values, as JSON; none of them leaves the name out."""
-    return tell(name, json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else None)
+def store_object(name: str, values: Mapping[str, Any]) -> bool:
+    """Put named values into the next URL as JSON, unless there are none, and return whether they fit."""
+    text = None
+    if values:
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return store(name, text)
 
 
-def hold() -> None:
-    """Part of the page is still to come: what it would tell stays in the address as it is."""
-    st.session_state[_HELD] = True
+def keep_rest() -> None:
+    """Keep the parameters that this run does not store, because part of the page is not drawn yet."""
+    st.session_state[_IS_PARTIAL] = True
 
 
-def write(whole: bool = True) -> None:
-    """Write into the browser what controls stand at. whole: the page came to its end, so the rest goes, unless it is
-    still to come."""
-    whole = whole and not st.session_state.get(_HELD)
-    before, new = _standing(), dict(st.session_state.get(_NEXT, {}))
-    after = new if whole else (st.session_state[_SENT][-1] if _outdated() else before) | new
-    sent = st.session_state[_SENT] if before in st.session_state[_SENT] else [before]
-    st.session_state[_SENT] = sent if after == sent[-1] else [*sent, after]
-    st.session_state[_KNOWN] = dict(after) if whole else st.session_state.get(_KNOWN, {}) | new
-    st.session_state[_READ] = whole or st.session_state[_READ]
+def write(complete: bool = True) -> None:
+    """Write the stored parameters into the browser's URL.
+
+    Args:
+        complete: the page was drawn to its end, so parameters that it did not store are removed, unless `keep_rest` was
+            called.
+    """
+    state = st.session_state
+    complete = complete and not state.get(_IS_PARTIAL)
+    before = _current_url()
+    after = dict(state.get(_NEXT, {}))
+    if not complete:
+        kept = state[_WRITTEN][-1] if _is_outdated() else before
+        after = kept | after
+
+    written = state[_WRITTEN]
+    if before not in written:
+        written = [before]
+    if after != written[-1]:
+        written = [*written, after]
+    state[_WRITTEN] = written
+    if complete:
+        state[_READ] = dict(after)
+    else:
+        state[_READ] = state.get(_READ, {}) | state.get(_NEXT, {})
+    state[_WAS_COMPLETE] = complete or state[_WAS_COMPLETE]
     if after != before:  # last, because a newer click may end this run anywhere
         st.query_params.from_dict(after)
 
 
 def reader(value: Any) -> Callable[[Any], Any]:
-    """What makes values like this one of the words of an address."""
+    """Return a function that converts the text of a parameter to the type of `value`."""
     if isinstance(value, bool):
         return {"yes": True, "no": False}.__getitem__
     if isinstance(value, list):
@@ -220,16 +301,21 @@ def reader(value: Any) -> Callable[[Any], Any]:
 
 
 def _word(value: Any) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
-def _standing() -> dict[str, list[str]]:
-    """The address that the browser stood at when it asked for this."""
+def _current_url() -> dict[str, list[str]]:
+    """Return the parameters of the URL with which the browser asked for this run."""
     return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
-def _outdated() -> bool:
-    """Whether the browser asked for this before it heard of what was written last: a click may outrun an answer."""
-    sent, context = st.session_state[_SENT], get_script_run_ctx()
-    went_back = context is not None and getattr(context, "is_history_navigation", False)
-    return not went_back and _standing() in sent and _standing() != sent[-1]
+def _is_outdated() -> bool:
+    """Return whether the browser asked for this run before it received the URL written last."""
+    context = get_script_run_ctx()
+    if context is not None and getattr(context, "is_history_navigation", False):  # the user went back
+        return False
+    written = st.session_state[_WRITTEN]
+    url = _current_url()
+    return url in written and url != written[-1]

@@ -1,15 +1,15 @@
-"""Long work behind a page: threads do it, whoever asks for the same shares it, and the page is drawn without it first.
+"""Long work in the background. Threads do it, sessions share equal work, and the page is first drawn without it.
 
     @background.job("Measuring every query", keep=8)
     def measured(name, split, stamp, _whole): ...
 
-    columns = background.if_ready(measured(name, split, stamp, whole))  # None for now: a line counts the seconds
+    columns = background.if_ready(measured(name, split, stamp, whole))  # None at first: a line counts the seconds
 
-The work returns something that is not None and does not touch Streamlit: no widget and none of its caches. What is
-short leaves no trace on a page.
+The work must not return None and must not use Streamlit (its widgets or caches). Work of less than `SOON` seconds
+finishes before the page is drawn.
 
-Work that writes, trains or fetches calls `lab.core.files.check_allowed` before anything else. A guest then sees a
-sentence until the owner has opened the same page; the owner never gets what a guest was refused.
+Work that writes, trains or downloads first calls `lab.core.files.check_allowed`. A guest then sees a sentence until the
+owner has opened the same page. The owner never gets the refusal of a guest.
 """
 
 import inspect
@@ -27,32 +27,41 @@ import streamlit as st
 from app.shared import address, changes
 from lab.core import files
 
-AT_WORK, OF_GUESTS = 4, 2
-"""Jobs that run side by side, and how many of them may be for guests; others wait for their turn."""
+MOST_JOBS = 4
+"""Jobs that run at the same time; others wait."""
+
+MOST_GUEST_JOBS = 2
+"""Jobs of guests that run at the same time."""
+
 SOON = 0.3
-"""Seconds from its beginning that a page waits for a result before it is drawn without."""
-AGAIN = 60.0
-"""Seconds for which a failure is told before the same is tried anew."""
+"""Seconds from the start of a job that a page waits for its result before it is drawn without it."""
+
+RETRY_AFTER = 60.0
+"""Seconds after which failed work is tried again."""
+
 LATER = "It appears here once the owner has opened this page; reload it then."
-"""What a guest reads in the place of a result that only the owner may have made."""
+"""Message for a guest in place of a result that only the owner may compute."""
 
 T = TypeVar("T")
 
 JOBS: list[Callable[..., Any]] = []
-"""Every function whose work is done behind the page, as far as its module has been loaded."""
+"""Every function decorated with `job` in the modules loaded so far."""
 
-_turns, _turns_of_guests = threading.BoundedSemaphore(AT_WORK), threading.BoundedSemaphore(OF_GUESTS)
+_slots = threading.BoundedSemaphore(MOST_JOBS)
+_guest_slots = threading.BoundedSemaphore(MOST_GUEST_JOBS)
 _log = logging.getLogger("rankscope.app")
 
 
 class Job(Generic[T]):
-    """Work under way or done.
+    """Work that runs in a thread.
 
-    words: what is being done. guest: whether a guest's page asked for it, so that it may write nothing.
+    words: description of the work. guest: whether a guest's page started it, so that it may not write.
     """
 
     def __init__(self, words: str, work: Callable[[], T]):
-        self.words, self.begun, self.ended = words, time.monotonic(), 0.0
+        self.words = words
+        self.begun = time.monotonic()
+        self.ended = 0.0
         self.guest = files.guest()
         self._value: T | None = None
         self._error: Exception | None = None
@@ -61,47 +70,48 @@ class Job(Generic[T]):
 
     def _run(self, work: Callable[[], T]) -> None:
         files.thread.guest = self.guest
-        with _turns_of_guests if self.guest else nullcontext(), _turns:
+        guest_slot = _guest_slots if self.guest else nullcontext()
+        with guest_slot, _slots:
             try:
                 self._value = work()
             except Exception as error:
                 if not isinstance(error, ValueError | OSError):
                     _log.exception("%s failed", self.words)
-                self._error = error.with_traceback(None)  # or it would hold on to all that the work held
+                self._error = error.with_traceback(None)  # the traceback would keep the work's data in memory
         self.ended = time.monotonic()
         self._over.set()
         changes.wake()
 
     def follow(self) -> None:
-        """Show for how many seconds it has been at work, and run the page again when it is over."""
+        """Show the seconds since the start, and draw the page again when the job is over."""
         seconds = time.monotonic() - self.begun
         changes.follow(self._over.is_set, key=f"until {self.words} {id(self)}", since=seconds)
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to wait for: it is done, or has failed."""
+        """Whether the job is done or has failed."""
         return self._over.is_set()
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the job has a result."""
         return self.over and self._error is None
 
     @property
     def refused(self) -> bool:
-        """Whether it ended because only the owner may do it."""
+        """Whether the job ended because only the owner may do the work."""
         return self.over and isinstance(self._error, files.GuestRefused)
 
     @property
     def stale(self) -> bool:
-        """Whether it has to be done again: a guest was refused it, or it has failed a while ago."""
-        failed = self.over and self._error is not None
-        return failed and (self.refused or time.monotonic() - self.ended > AGAIN)
+        """Whether the work has to be started again, because a guest was refused or it failed some time ago."""
+        if not self.over or self._error is None:
+            return False
+        return self.refused or time.monotonic() - self.ended > RETRY_AFTER
 
     @property
     def value(self) -> T | None:
-        """The result; None while it is not there, and for a guest who was refused it. Waits for it as long as it is
-        `SOON`.
+        """The result, or None while there is none or if a guest was refused. Waits until `SOON` after the start.
 
         Raises:
             Exception: what the work raised.
@@ -112,10 +122,11 @@ class Job(Generic[T]):
         return self._value
 
 
-class _Known(Generic[T]):
-    """The jobs of one function by their arguments, the latest ones; a guest's and the owner's apart until one is done.
+class _Jobs(Generic[T]):
+    """The latest jobs of one function, by visitor (guest or owner) and arguments.
 
-    The owner does not join what a guest has begun, since it may be refused, nor hear why it failed.
+    Both share a finished job. A guest also joins a running job of the owner. The owner does not join a running job of a
+    guest, because it may be refused.
     """
 
     def __init__(self, keep: int):
@@ -125,43 +136,54 @@ class _Known(Generic[T]):
         self.clear = self._jobs.clear
 
     def find_or_begin(self, key: tuple, begin: Callable[[], Job[T]]) -> Job[T]:
-        """Return the job that this visitor shares, begun now if there is none."""
+        """Return the job for this visitor; start it if there is none to share."""
         guest = files.guest()
         with self._lock:
-            mine, other = self._jobs.get((guest, *key)), self._jobs.get((not guest, *key))
-            shared = other is not None and (other.done or (guest and not other.over))
-            if other is not None and shared and not (mine is not None and mine.done):
-                self._jobs.move_to_end((not guest, *key))
-                return other
-            if mine is None or mine.stale:
-                mine = self._jobs[(guest, *key)] = begin()
-            self._jobs.move_to_end((guest, *key))
-            spare = [old for old in list(self._jobs)[:-1] if self._jobs[old].over]
-            for old in spare[: max(0, len(self._jobs) - self._keep)]:
+            own_key = (guest, *key)
+            other_key = (not guest, *key)
+            own = self._jobs.get(own_key)
+            other = self._jobs.get(other_key)
+            if other is not None and not (own is not None and own.done):
+                may_join = guest and not other.over
+                if other.done or may_join:
+                    self._jobs.move_to_end(other_key)
+                    return other
+
+            if own is None or own.stale:
+                own = begin()
+                self._jobs[own_key] = own
+            self._jobs.move_to_end(own_key)
+            # Forget the oldest jobs, but none that is running and not this one.
+            removable = [old for old in list(self._jobs)[:-1] if self._jobs[old].over]
+            for old in removable[: max(0, len(self._jobs) - self._keep)]:
                 del self._jobs[old]
-            return mine
+            return own
 
 
 def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job[T]]]:
-    """Have a function's work done behind the page: a call begins a `Job`, or finds the one with equal arguments.
+    """Run a function in the background: a call starts a `Job`, or returns the one with equal arguments.
+
+    Arguments whose names begin with `_` are not compared. An argument that has a `key` is compared by its key.
 
     Args:
-        words: what is being done, for the line on the page.
-        keep: results that are kept, the latest ones. Arguments whose names begin with `_` do not tell them apart;
-            one that has a `key` is told by that.
+        words: description of the work, for the line on the page.
+        keep: number of results to keep, the latest ones.
     """
 
     def decorate(work: Callable[..., T]) -> Callable[..., Job[T]]:
-        known = _Known[T](keep)
-        counts = [not name.startswith("_") for name in inspect.signature(work).parameters]
+        jobs = _Jobs[T](keep)
+        names = list(inspect.signature(work).parameters)
 
         @wraps(work)
         def begin(*args: Any) -> Job[T]:
-            key = tuple(getattr(one, "key", one) for one, counted in zip(args, counts, strict=False) if counted)
+            key = []
+            for name, argument in zip(names, args, strict=False):
+                if not name.startswith("_"):
+                    key.append(getattr(argument, "key", argument))
             work = begin.__wrapped__
-            return known.find_or_begin(key, lambda: Job(words, partial(work, *args)))
+            return jobs.find_or_begin(tuple(key), lambda: Job(words, partial(work, *args)))
 
-        begin.clear = known.clear  # type: ignore[attr-defined]  # as caches of Streamlit have it
+        begin.clear = jobs.clear  # type: ignore[attr-defined]  # like Streamlit's caches
         JOBS.append(begin)
         return begin
 
@@ -169,20 +191,20 @@ def job(words: str, keep: int) -> Callable[[Callable[..., T]], Callable[..., Job
 
 
 def if_ready(job: Job[T]) -> T | None:
-    """The result of a job; while it is not there, None, and a line that says so.
+    """Return the result of a job. While there is none, return None and draw a line that says so.
 
     Raises:
         Exception: what the work raised.
     """
     value = job.value
-    with st.container():  # also when there is nothing to say: what stands below keeps its place when the line goes
+    with st.container():  # always, so that elements below keep their position when the line goes
         if value is None:
             note(job)
     return value
 
 
 def or_wait(job: Job[T]) -> T:
-    """The result of a job that the rest of the page stands on: while it is not there, the page ends here.
+    """Return the result of a job that the rest of the page needs. While there is none, the page ends here.
 
     Raises:
         Exception: what the work raised.
@@ -194,9 +216,11 @@ def or_wait(job: Job[T]) -> T:
 
 
 def note(job: Job) -> None:
-    """A line that counts the seconds, and has the page drawn anew when the job is over; for a guest who was refused it,
-    a line that says so."""
-    address.hold()
+    """Draw a line that counts the seconds of a job, and draw the page again when it is over.
+
+    If a guest was refused, the line says so instead.
+    """
+    address.keep_rest()
     if job.refused:
         st.caption(f":material/visibility: {job.words}: not done yet. {LATER}")
     else:

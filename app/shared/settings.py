@@ -1,4 +1,4 @@
-"""Where the dashboard may look."""
+"""The folders that the dashboard may read."""
 
 import os
 from collections.abc import Mapping
@@ -20,24 +20,22 @@ RUNS = "LAB_RUNS"
 """Environment variable that names the folder of runs, for the dashboard and the processes that it starts."""
 
 DATA = "LAB_DATA"
-"""Environment variable that names the folders below which images and weights may lie, separated as in PATH."""
-
+"""Environment variable with the folders that may hold images and weights, separated as in PATH."""
 
 TABLES = (CORRECTIONS, ".left-out")
-"""Folders below that of runs which hold tables of corrections; the second is of version 0.2."""
-
+"""Subfolders of the folder of runs with tables of corrections; version 0.2 wrote the second."""
 
 UNPACKED = ".unpacked"
-"""Folder below that of runs which holds images that a browser brought in a ZIP."""
+"""Subfolder of the folder of runs with uploaded images."""
 
 
 def runs_root() -> Path:
-    """The folder of runs; nothing outside it is ever opened as a run."""
+    """Return the folder of runs. Nothing outside it is opened as a run."""
     return lab.runs.default_root().resolve()
 
 
 def written(path: Path) -> int:
-    """When a file was last written, in nanoseconds; 0 where there is none."""
+    """Return when a file was last written, in nanoseconds, or 0 if there is none."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
@@ -45,71 +43,81 @@ def written(path: Path) -> int:
 
 
 def data_roots() -> tuple[Path, ...]:
-    """The folders below which a configuration may look for images and weights: by default home and where we stand; and
-    the images that a browser brought."""
-    named = [Path(one) for one in os.environ.get(DATA, "").split(os.pathsep) if one]
-    brought = [runs_root() / UNPACKED] if (runs_root() / UNPACKED).is_dir() else []
-    return tuple(dict.fromkeys(whole(path) for path in (*(named or (Path("~"), Path.cwd())), *brought)))
+    """Return the folders in which a configuration may name images and weights.
+
+    By default they are the home folder and the working directory. Uploaded images are always among them.
+    """
+    folders = [Path(name) for name in os.environ.get(DATA, "").split(os.pathsep) if name]
+    if not folders:
+        folders = [Path("~"), Path.cwd()]
+    uploaded = runs_root() / UNPACKED
+    if uploaded.is_dir():
+        folders.append(uploaded)
+    return tuple(dict.fromkeys(whole(folder) for folder in folders))
 
 
 def confine_folder(folder: Path) -> Path:
-    """Hand a folder back, links followed, if it lies below a folder of `data_roots`.
+    """Return a folder, with links resolved, if it is inside a folder of `data_roots`.
 
     Raises:
-        ValueError: it does not, or there is no such folder; says how to allow it.
+        ValueError: the folder is outside or does not exist. The message says how to allow it.
     """
-    place = whole(folder)
+    resolved = whole(folder)
     rights = boundary.Rights("The form", below=data_roots(), on_page=True)
     rights.check([rights.reference("Folder", PATH, str(folder))])
-    if not place.is_dir():
+    if not resolved.is_dir():
         raise ValueError(f"There is no folder {folder}.")
-    return place
+    return resolved
 
 
 def confine(config: RunConfig) -> RunConfig:
-    """Hand a configuration of a form back if it names no program and no address, and every path in it lies below a
-    folder of `data_roots`.
+    """Return a form's configuration if it names no program and no URL, and only paths inside `data_roots`.
 
     Raises:
-        ValueError: names the knob, its value and how to allow it.
+        ValueError: names the parameter, its value and how to allow it.
     """
-    tables = [runs_root() / folder for folder in TABLES]  # which the dashboard wrote itself
+    tables = [runs_root() / folder for folder in TABLES]  # written by the dashboard
     rights = boundary.Rights("The form", below=(*data_roots(), *tables), on_page=True)
     for choice in config.choices:
-        rights.check(rights.reference(*words) for words in choice.programs())
-        rights.check(rights.reference(*words) for words in choice.named(downloads=False))
+        rights.check(rights.reference(*program) for program in choice.programs())
+        rights.check(rights.reference(*path) for path in choice.named(downloads=False))
     return config
 
 
 def confine_figure(kind: type[Knobs], values: Mapping[str, Any]) -> None:
-    """Refuse a figure whose knobs name a file that this page may not read: a guest sees no files but those of runs.
+    """Refuse a figure whose parameters name a file that this page may not read. A guest may read only files of runs.
 
     Raises:
-        ValueError: names the knob, its value and how to allow it.
+        ValueError: names the parameter, its value and how to allow it.
     """
-    below = (runs_root(),) if files.guest() else _readable()
-    rights = boundary.Rights("The figure", below=below, on_page=True)
-    rights.check(rights.reference(*words) for words in boundary.named("figure", kind, values))
+    if files.guest():
+        folders: tuple[Path, ...] = (runs_root(),)
+    else:
+        folders = _readable()
+    rights = boundary.Rights("The figure", below=folders, on_page=True)
+    rights.check(rights.reference(*path) for path in boundary.named("figure", kind, values))
 
 
 def confine_images(images: ImageSet) -> ImageSet:
-    """Hand a data set back if all its files lie below a folder of `data_roots`: a manifest or a link may lead anywhere.
+    """Return a data set if all its files are inside `data_roots`. A manifest or a link could name any file.
 
     Raises:
-        ValueError: names the first folder that does not, and how to allow it.
+        ValueError: names the first folder that is outside, and how to allow it.
     """
     boundary.check_images(images, boundary.Rights(images.name, below=_readable(), on_page=True))
     return images
 
 
 def _readable() -> tuple[Path, ...]:
-    """The folders below which the files of a run may name others: those of the data, and that of the runs."""
+    """Return the folders that files of a run may refer to: those of the data, and that of the runs."""
     return (*data_roots(), runs_root())
 
 
 def _roots() -> tuple[Path, ...] | None:
-    """The same for what works for a page; None for a process that serves no dashboard."""
-    return _readable() if runtime.exists() or hasattr(files.thread, "guest") else None
+    """Return the readable folders if this process works for a page, or None if it does not serve a dashboard."""
+    if runtime.exists() or hasattr(files.thread, "guest"):
+        return _readable()
+    return None
 
 
 boundary.roots = _roots

@@ -142,7 +142,7 @@ def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch):
 
 
 def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
-    monkeypatch.setattr(access, "_stands", True)  # which making it sets
+    monkeypatch.setattr(access, "_is_active", True)  # which making it sets
     sent = []
 
     async def streamlit(*_):

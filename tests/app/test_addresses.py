@@ -33,7 +33,7 @@ def small_page() -> None:
     def draw() -> None:
         page_frame.choice("Sky", ["grey", "blue"], key="sky", link="sky")
         if st.session_state.get("waiting"):
-            address.hold()
+            address.keep_rest()
         else:
             page_frame.choice("Sea", ["grey", "green"], key="sea", link="sea")
 

@@ -38,7 +38,7 @@ def test_a_damaged_run_leaves_the_others_usable(runs, open_page, damage):
         assert "could not be read" in " ".join(e.label for e in table.test.expander)
     else:
         sick = open_page("watch", watched="recall")
-        assert not sick.test.exception and "did not expect" not in sick.words(), sick.words()
+        assert not sick.test.exception and "unexpected error" not in sick.words(), sick.words()
 
 
 def test_a_run_that_points_outside_the_allowed_folders_shows_no_image(runs, open_page):
@@ -76,5 +76,5 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
 )
 def test_a_report_that_no_component_sends_is_a_sentence(runs, open_page, name, key, event, value):
     page = open_page(name, run="recall", split="test").tell(key, event, value)
-    assert not page.test.exception and "did not expect" not in page.words()
+    assert not page.test.exception and "unexpected error" not in page.words()
     assert isinstance(value.get("ids") if isinstance(value, dict) else None, list) or "reload the page" in page.words()

@@ -40,7 +40,7 @@ def test_the_search_is_the_one_that_gains_most_of_those_that_the_second_run_mend
 
     def precision(view, item: int) -> tuple[bool, float]:
         """Whether the first is right, and MAP@R: by a plain loop."""
-        query = view.whole.query
+        query = view.collection.query
         row = int(np.flatnonzero(query.items == item)[0])
         apart = np.square(query.vectors - query.vectors[row]).sum(1)
         right = (query.labels == query.labels[row])[[at for at in np.argsort(apart, kind="stable") if at != row]]
@@ -49,7 +49,7 @@ def test_the_search_is_the_one_that_gains_most_of_those_that_the_second_run_mend
         return bool(right[0]), sum(hits) / positives
 
     gains = []
-    for item in [found.item, *low.whole.query.items[::61].tolist()]:
+    for item in [found.item, *low.collection.query.items[::61].tolist()]:
         (before, worse), (after, better) = precision(low, item), precision(high, item)
         gains.append(better - worse if after and not before else -1.0)
     assert gains[0] == max(gains) > 0.9 and not precision(low, found.item)[0] and precision(high, found.item)[0]
@@ -66,7 +66,7 @@ def test_it_shows_both_rows_with_marks_and_shares(on_examples, open_page):
     ):
         assert int(row) == round(100 * lab.runs.open(f"example-{run}", on_examples).scores()["values"]["r@1"])
     links = {link.proto.label: link.proto.query_string for link in page.test.get("page_link")}
-    assert set(links) == {"Look closer at this search", "Use my pictures", "Bring my vectors", "Learn how it works"}
+    assert set(links) == {"Look closer at this search", "Use my pictures", "Use my embeddings", "Learn how it works"}
     assert "rival=run%3Aexample-cross_entropy" in links["Look closer at this search"]
 
 

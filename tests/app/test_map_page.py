@@ -150,7 +150,7 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
     chart = Chart(run, "validation", "tsne")
     page = open_page("map", run="recall", split="validation", map="tsne")
     assert page.calm, page.words()
-    assert "drawn in the background" in page.words()
+    assert "computed in the background" in page.words()
     worker = json.loads(chart._job.read_text())["worker"]
     chart.start()  # another tab
     assert json.loads(chart._job.read_text())["worker"] == worker

@@ -23,7 +23,7 @@ def test_every_moment_is_searched_in_its_own_space(runs, open_page):
     page = open_page("browse", run="recall", split="validation", query=str(item))
     assert page.calm and "step" not in page.test.query_params, "the end is where the slider stands by itself"
     for step in (5, 10, None):
-        page.test.select_slider(key="step").set_value(run_choice.THE_END if step is None else step).run()
+        page.test.select_slider(key="step").set_value(run_choice.FINAL if step is None else step).run()
         assert page.calm, page.words()
         expected = nearest(spaces[step], item, 24)
         assert shown(page) == expected[: len(shown(page))], step
@@ -75,7 +75,7 @@ def test_a_moment_that_the_training_has_removed_meanwhile_is_said(runs, open_pag
     cache.collection.clear()
     monkeypatch.setattr(run_choice, "view", lambda one: before if one.name == "recall" else view(one))
     page = open_page(name, run="recall", split="validation", step="5")
-    assert not page.test.exception and "did not expect" not in page.words()
+    assert not page.test.exception and "unexpected error" not in page.words()
     assert "step 5" in page.words() and "hoose another step" in page.words(), page.words()
 
 

@@ -119,7 +119,7 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
     into = page.test.selectbox(key="my folder into")
     assert (into.proto.placeholder, into.disabled) == ("no folder here", False), "its label could not be read"
     assert not page.test.exception and "holds no images in class folders" in page.words()
-    assert "5 pictures lie in this folder without a class" in page.words()
+    assert "This folder has 5 pictures without a class" in page.words()
     link = next(one for one in page.test.get("page_link") if one.proto.label == "Embed these pictures")
     assert "bring=yes" in link.proto.query_string and "kind" in link.proto.query_string
     runs = open_page("runs", bring="yes", folder=str(flat))

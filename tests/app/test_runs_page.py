@@ -54,7 +54,7 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     assert page.calm and page.test.dataframe[0].value["run"].tolist() == ["recall"]
     page = open_page("runs")
     page = select(page, "recall", "smooth")
-    next(c for c in page.test.checkbox if c.label == "Take out of their groups").set_value(True)
+    next(c for c in page.test.checkbox if c.label == "Remove from their groups").set_value(True)
     next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
     assert {(one["group"], *one["tags"]) for one in map(management.notes, lab.runs.list(runs))} == {("",)}
@@ -69,7 +69,7 @@ def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
     assert axes[0]["ticktext"] == ["recall_at_k", "smooth_ap"]
     shutil.copytree(runs / "recall", runs / "twin")
     shutil.rmtree(runs / "smooth")
-    assert "differ in no setting but their seed" in open_page("runs", compared="Settings").words()
+    assert "differ only in their seed" in open_page("runs", compared="Settings").words()
 
 
 def test_knobs_of_a_sweep_are_weighed(runs, open_page):
@@ -174,7 +174,7 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
 def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_worker):
     """One training each: networks are compared, and a click queues two more of each. With more: methods are."""
     page = open_page("runs", runs="recall,smooth", by="r@1", against="smooth")
-    assert "To compare methods and not networks, train each 3 times" in page.words()
+    assert "To compare methods rather than networks, train each 3 times" in page.words()
     page.test.button(key="more seeds").click().run()
     assert page.calm, page.words()
     queued = queueing.queue().names

@@ -258,5 +258,5 @@ def test_a_guest_sees_no_folder_of_the_owner(dashboard, tmp_path, monkeypatch, p
     told = f"{words(test)} {drawn}"
     assert "letters-to-lawyer" not in told and "class00" not in told
     if address.get("images") != "recipe":
-        assert folder_picker.OWNERS in words(test)
-    assert folder_picker.OWNERS not in words(dashboard(name, False, **address))
+        assert folder_picker.OWNER_ONLY in words(test)
+    assert folder_picker.OWNER_ONLY not in words(dashboard(name, False, **address))

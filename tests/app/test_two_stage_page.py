@@ -17,7 +17,7 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     embedded = lab.runs.open(runs / "recall").embeddings("test")
     page = open_page("two_stage", run="recall", split="test", probes="2", query=str(embedded.items[3]))
     assert page.calm, page.words()
-    assert "means of the classes of this gallery" in page.words()
+    assert "class means of this gallery" in page.words()
     assert page.test.query_params["probes"] == "2"
     whole = Collection(None, embedded, embedded)
     cost = InvertedGallery(whole, Anchors.means(embedded)).cost(int(embedded.items[3]), 2, 24)

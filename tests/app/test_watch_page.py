@@ -138,7 +138,7 @@ def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(run
     shutil.rmtree(runs / "smooth")
     page.run()
     assert page.calm and page.test.query_params["also"] == "smooth", "the address keeps a run that was moved away"
-    assert "what is not here\\: further runs smooth" in page.words(), page.words()
+    assert "something that does not exist\\: further runs smooth" in page.words(), page.words()
 
 
 def test_smoothing_is_tensorboards():

@@ -111,7 +111,7 @@ def test_why_two_are_alike_and_a_part_of_the_picture(dashboard, tab):
     page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"part=0\.\d+"))
-    expect(page.get_by_text("Only the part of the picture that you drew is searched with.")).to_be_visible()
+    expect(page.get_by_text("The search uses only the part of the picture that you drew.")).to_be_visible()
 
 
 def test_a_page_stands_still_while_it_opens(dashboard, tab):

@@ -74,7 +74,7 @@ def checked(tmp_path, monkeypatch, serve, tab, wait_for, trained):
         expect(page.get_by_text("a linear head is trained")).to_be_visible()
         run = trained(page, server.runs, "shop")
         expect(page.get_by_text(re.compile("the head (helped|harmed).* 95 % interval", re.I))).to_be_visible()
-        page.get_by_role("link", name="Look at the queries that gained").click()
+        page.get_by_role("link", name="Look at the queries that improved").click()
         expect(page.locator(".query-title")).to_have_text(re.compile("texture"))
         wait_for(lambda: page.locator(".card .thumb").last.evaluate("one => one.naturalWidth") > 0, "a picture")
         page.goto(f"{server.url}/check?show=labels&run=shop")

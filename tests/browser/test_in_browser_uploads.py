@@ -80,7 +80,7 @@ def test_the_page_says_how_large_a_zip_may_be(empty, tab):
 
 def test_a_zip_of_one_picture_can_be_embedded(empty, tab, tmp_path):
     page = bring(tab(empty.url), empty, packed(tmp_path / "one.zip", ("one.png", picture())))
-    expect(page.get_by_text("1 picture lies in this folder without a class.")).to_be_visible()
+    expect(page.get_by_text("This folder has 1 picture without a class.")).to_be_visible()
     page.get_by_role("link", name="Embed these pictures").click()
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     expect(page.get_by_label("Folder", exact=True)).to_have_value(str(empty.runs / ".unpacked/one"))
@@ -90,7 +90,8 @@ def test_a_zip_of_one_picture_can_be_embedded(empty, tab, tmp_path):
 @pytest.mark.parametrize("megabytes", [30, pytest.param(300, marks=pytest.mark.soak)])
 def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megabytes):
     page = bring(tab(empty.url), empty, packed(tmp_path / f"first of {megabytes}.zip", ("one.png", picture())))
-    expect(page.get_by_text("1 picture lies in this folder")).to_be_visible()  # what the page needs is loaded
+    # What the page needs is loaded.
+    expect(page.get_by_text("This folder has 1 picture without a class.")).to_be_visible()
     one = picture(side=592)
     assert len(one) > MEGABYTE
     members = [(f"{at}.png", one) for at in range(megabytes)]
@@ -98,7 +99,7 @@ def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megab
     memory = psutil.Process(empty.process.pid).memory_info
     used = [memory().rss]
     bring(page, empty, file)
-    told = page.get_by_text(f"{megabytes} pictures lie in this folder without a class.")
+    told = page.get_by_text(f"This folder has {megabytes} pictures without a class.")
 
     def is_told() -> bool:
         used.append(memory().rss)

@@ -1,7 +1,7 @@
-"""A gallery of result images as one component: sixty thumbnails cost a fifth of what sixty `st.image` calls do.
+"""A gallery of images as one component. Sixty thumbnails take a fifth of the time of sixty `st.image` calls.
 
-Right is blue, a check mark and a solid border; wrong is vermillion, a cross and a dashed border; unknown is grey, a
-question mark and a dotted border: never colour alone.
+Correct is blue with a check mark and a solid border, wrong is vermillion with a cross and a dashed border, unknown is
+grey with a question mark and a dotted border, so that colour is never needed.
 """
 
 import threading
@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from app.components import checked, component, told, whole_numbers
+from app.components import checked_report, component, reported, whole_numbers
 
 
 @dataclass(frozen=True)
 class Move:
-    """How far a card moved between two rankings: `way` is up, down or same; the text carries an arrow."""
+    """The change of a card's rank between two rankings. way: up, down or same. text: contains an arrow."""
 
     way: str
     text: str
@@ -25,7 +25,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Bar:
-    """A small bar under a card: `share` of full, 0..1; `wrong` makes it hatched; the text says the same."""
+    """A small bar under a card. share: filled part, 0 to 1. wrong: draw it hatched. text: describes it."""
 
     share: float
     text: str
@@ -34,10 +34,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Card:
-    """One image. `right` is None where there is no right or wrong, and "unknown" where the class of an image is not
-    known; strings are shown as text.
+    """One image.
 
-    src: a data URI, or an address of `app.served`. cut: the list is cut after this card (it stands at rank k).
+    src: a data URI, or a URL of `app.served`.
+    right: whether the image has the query's class, "unknown" if its class is not known, None to show nothing.
+    cut: draw a line after this card, because it has rank k.
     """
 
     id: int
@@ -56,9 +57,10 @@ class Card:
 
 @dataclass(frozen=True)
 class CardSection:
-    """A headed grid of cards; `empty` is what it says when there are none; `current` is the id of the marked card.
+    """A grid of cards with a heading.
 
-    turns: the keys N and P pick the card after or before the marked one.
+    empty: sentence shown if there are no cards. current: id of the highlighted card.
+    turns: the keys N and P pick the next and the previous card.
     """
 
     id: str
@@ -73,7 +75,7 @@ class CardSection:
 
 @dataclass(frozen=True)
 class Query:
-    """The image that was asked for, with facts as (name, value, help)."""
+    """The query image, with facts as (name, value, help)."""
 
     src: str
     alt: str
@@ -84,9 +86,9 @@ class Query:
 
 @dataclass(frozen=True)
 class Frame:
-    """What is shown while the card `id` is judged: one or two large pictures, and rows of others.
+    """The panel for judging the card `id`: one or two large pictures, and rows of other pictures.
 
-    suggested: name of the class that it may be of, or nothing. repeats: words of the answer that it is a duplicate.
+    suggested: name of a likely class, or "". repeats: label of the answer that it is a duplicate.
     """
 
     id: int
@@ -97,9 +99,11 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a person did to the cards `ids`: keep, relabel, drop, duplicate, undo, or go to another. label: the class
-    that was typed, or nothing for the suggested one. at: the card that is judged next. last: all are judged."""
+class JudgingAction:
+    """An action of the user on the cards `ids`: keep, relabel, drop, duplicate, undo, or go to another card.
+
+    label: the typed class, or "" for the suggested one. at: the card to judge next. last: all cards are judged.
+    """
 
     does: str
     ids: tuple[int, ...]
@@ -110,51 +114,65 @@ class Told:
 
 @dataclass(frozen=True)
 class Judging:
-    """frames: of the current card, and of those that come next. marks: card to its answer and the class of a new label.
-    classes: names that may be typed; none: any. undoable: there is an answer to take back. on_tell: called once for
-    everything that a person did, before the page is drawn again; it returns what the session's state is to hold then.
+    """The judging of the cards of a gallery.
 
-    A newer click may end `on_tell` wherever it touches the session's state. The browser then tells the same again, so
-    on_tell reads that state first, and touches it no more once it has kept something."""
+    frames: panels of the current card and the next ones.
+    marks: card to its answer and new class.
+    classes: legal class names; empty allows any name.
+    undoable: there is an answer to undo.
+    on_act: called once for each action, before the page is drawn again. It returns updates of the session's state.
+
+    A newer click may end `on_act` wherever it uses the session's state. The browser then reports the action again. So
+    on_act reads that state first and does not use it after it has stored anything.
+    """
 
     frames: Sequence[Frame]
     marks: Mapping[int, tuple[str, str]]
     classes: Sequence[str]
     undoable: bool
-    on_tell: Callable[[Told], Mapping[str, Any]]
+    on_act: Callable[[JudgingAction], Mapping[str, Any]]
 
     def data(self, key: str) -> dict[str, Any]:
-        """What the browser is given. key: of the gallery."""
-        given = {name: getattr(self, name) for name in ("marks", "classes", "undoable")}
-        return given | {"frames": [asdict(one) for one in self.frames], "heard": _heard(key).number}
+        """Return the data for the browser. key: of the gallery."""
+        return {
+            "marks": self.marks,
+            "classes": self.classes,
+            "undoable": self.undoable,
+            "frames": [asdict(frame) for frame in self.frames],
+            "heard": _progress(key).number,
+        }
 
     def hear(self, key: str, shown: Set[int]) -> None:
-        """Read what the browser tells: everything that it does not know to be heard, each with its number."""
-        log, heard = told(key, "told", log=list)["log"], _heard(key)
-        for one in log:
-            entry = checked(one, n=int, does=str)
-            more = checked({"ids": entry.get("ids") or [], "label": entry.get("label") or ""}, ids=list, label=str)
-            ids = tuple(one for one in whole_numbers(more["ids"]) if one in shown)
-            then: dict[str, Any] = {}
-            with heard.lock:  # of a request that follows at once, which tells the same again
-                if entry["n"] <= heard.number:
+        """Handle the actions that the browser reports. It repeats numbered actions until they are confirmed."""
+        progress = _progress(key)
+        for entry in reported(key, "told", log=list)["log"]:
+            checked_report(entry, n=int, does=str)
+            ids = entry.get("ids") or []
+            label = entry.get("label") or ""
+            checked_report({"ids": ids, "label": label}, ids=list, label=str)
+            known_ids = tuple(card for card in whole_numbers(ids) if card in shown)
+            updates: dict[str, Any] = {}
+            with progress.lock:  # another request of this session may report the same action
+                if entry["n"] <= progress.number:
                     continue
-                for at in shown & set(whole_numbers([entry.get("at")])):
-                    then |= self.on_tell(Told(entry["does"], ids, more["label"], at, bool(entry.get("last"))))
-                heard.number = entry["n"]
-            st.session_state.update(then)
+                for at in whole_numbers([entry.get("at")]):
+                    if at in shown:
+                        action = JudgingAction(entry["does"], known_ids, label, at, bool(entry.get("last")))
+                        updates.update(self.on_act(action))
+                progress.number = entry["n"]
+            st.session_state.update(updates)
 
 
 @dataclass
-class _Heard:
-    """number: of the last thing that a person did which was taken in."""
+class _Progress:
+    """number: the last action that was handled."""
 
     number: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def _heard(key: str) -> _Heard:
-    return st.session_state.setdefault(f"{key} told", _Heard())
+def _progress(key: str) -> _Progress:
+    return st.session_state.setdefault(f"{key} told", _Progress())
 
 
 def gallery(
@@ -168,37 +186,42 @@ def gallery(
     stacked: bool = False,
     judging: Judging | None = None,
 ) -> None:
-    """Draw sections of cards, beside the query when there is one.
+    """Draw sections of cards, beside the query if there is one.
+
+    The callbacks run before the page is drawn again.
 
     Args:
-        on_pick: called with the ids of section and card, before the page is drawn again, after a click or Enter on a
-            card.
-        on_select: called with the ids of all shown cards that are selected, before the page is drawn again, after that
-            has changed: by the box of a card or X, with Shift for all cards since the last one. Without `on_pick` a
-            click on a card does so, too.
-        selected: ids of the selected cards, and maybe of others.
-        stacked: the first two sections are two lists, one above the other, with lines between the same images.
-        judging: the cards of the one section are judged, with the panel for its current card above.
+        on_pick: called with the ids of section and card after a click or Enter on a card.
+        on_select: called with the ids of all selected cards after the selection has changed: by the box of a card, by
+            X, with Shift for a range of cards, and without `on_pick` also by a click.
+        selected: ids of the selected cards. Ids of other cards are ignored.
+        stacked: draw the first two sections as two lists, one above the other, with lines between the same images.
+        judging: judge the cards of the only section, with the panel of the current card above.
     """
     shown = {card.id for section in sections for card in section.cards}
 
-    def picked() -> None:
+    def on_picked() -> None:
         if on_pick is not None:
-            card = told(key, "picked", section=str, id=int)
+            card = reported(key, "picked", section=str, id=int)
             on_pick(card["section"], card["id"])
 
-    def chosen() -> None:
+    def on_chosen() -> None:
         if on_select is not None:
-            report = told(key, "chosen", count=int, ids=list)
-            on_select([one for one in whole_numbers(report["ids"]) if one in shown])
-            st.session_state[f"{key} count"] = report["count"]  # heard, once it is selected
+            report = reported(key, "chosen", count=int, ids=list)
+            on_select([card for card in whole_numbers(report["ids"]) if card in shown])
+            st.session_state[f"{key} count"] = report["count"]  # last, so that an interrupted report is sent again
 
-    data: dict[str, Any] = {"sections": [asdict(s) for s in sections], "stacked": stacked}
-    data["query"] = asdict(query) if query else None
+    data: dict[str, Any] = {
+        "sections": [asdict(section) for section in sections],
+        "stacked": stacked,
+        "query": asdict(query) if query else None,
+    }
+    callbacks: dict[str, Any] = {"on_picked_change": on_picked, "on_chosen_change": on_chosen}
     if on_select is not None:
-        heard = st.session_state.get(f"{key} count", 0)
-        data |= {"selected": sorted(shown & set(selected)), "heard": heard, "picks": on_pick is not None}
-    more: dict[str, Any] = {}
+        data["selected"] = sorted(shown & set(selected))
+        data["heard"] = st.session_state.get(f"{key} count", 0)
+        data["picks"] = on_pick is not None
     if judging is not None:
-        data["judge"], more = judging.data(key), {"on_told_change": lambda: judging.hear(key, shown)}
-    component("gallery", "judge")(key=key, data=data, on_picked_change=picked, on_chosen_change=chosen, **more)
+        data["judge"] = judging.data(key)
+        callbacks["on_told_change"] = lambda: judging.hear(key, shown)
+    component("gallery", "judge")(key=key, data=data, **callbacks)

@@ -1,9 +1,9 @@
-"""A map of images: up to a million points, with a lasso, a legend that counts, histograms that filter, and neighbours.
+"""A map of up to a million images, with a lasso, a legend with counts, histograms as filters, and lines to neighbours.
 
-Long columns go to the browser as binary files that it fetches once (`app.served`); a rerun sends addresses.
+The browser downloads long columns once as binary files (`app.served`); a rerun sends only their URLs.
 
-`st.plotly_chart` forgets zoom and lasso whenever its figure changes, and here it changes at every click: the lines to
-the neighbours of the clicked image are part of it. This component keeps both.
+`st.plotly_chart` forgets zoom and lasso whenever its figure changes, which here would be every click, because the lines
+to the neighbours belong to the figure. This component keeps both.
 """
 
 import base64
@@ -14,18 +14,20 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from app import served
-from app.components import checked, component, told, whole_numbers
+from app.components import checked_report, component, reported, whole_numbers
 
 MARKS = ("circle", "square", "triangle", "diamond", "plus", "cross", "star", "pentagon")
-"""Shapes of the first categories; what comes after them shares the dot."""
-KEPT = ("zoom", "bars", "contours")
-"""What the browser writes into the page's address by itself, by name, and alone reads."""
+"""Shapes of the first categories. All other categories are dots."""
+
+BROWSER_PARAMETERS = ("zoom", "bars", "contours")
+"""URL parameters that the browser writes and reads without the server."""
+
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#F0E442")
 
 
 @dataclass(frozen=True)
 class Category:
-    """A line of the legend. count: its points on the map; colour empty means grey."""
+    """A line of the legend. count: number of its points. colour: "" is grey."""
 
     name: str
     count: int
@@ -35,7 +37,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Histogram:
-    """A histogram that filters the map. codes: int [n], as positions in `labels`, of which there are at most 256."""
+    """A histogram that filters the map. labels: at most 256. codes: int [n], index into `labels`."""
 
     name: str
     labels: Sequence[str]
@@ -44,9 +46,10 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two maps of the same points. before: [n 2], the places on the first; the second's are those of `MapPoints`.
+    """A second map of the same points.
 
-    names: of the two. view: "side" by side, or as "one" that goes from the first to the second.
+    before: [n 2], positions on the first map; `MapPoints` has those on the second. names: of the two maps.
+    view: "side" by side, or "one" animated from the first to the second.
     """
 
     before: np.ndarray
@@ -56,17 +59,21 @@ class Pair:
 
 @dataclass(frozen=True)
 class MapPoints:
-    """What is on the map. of: changes when these are other points, so that zoom and selection start anew.
+    """The points of a map.
 
-    ids: int64 [n]. flat: [n 2]. names: int64 [n], what each is called, as a position in `known`. categories: int64 [n],
-    as positions in `legend`. pictures: the address of a picture, but for the id at its end.
+    version: identifies the set of points. When it changes, the browser resets zoom and selection.
+    ids: int64 [n].
+    flat: [n 2], positions.
+    names: int64 [n], index of each point's name in `vocabulary`.
+    categories: int64 [n], index of each point's category in `legend`.
+    pictures: URL of a picture without the id at its end.
     """
 
-    of: str
+    version: str
     ids: np.ndarray
     flat: np.ndarray
     names: np.ndarray
-    known: Sequence[str]
+    vocabulary: Sequence[str]
     categories: np.ndarray
     legend: Sequence[Category]
     pictures: str = ""
@@ -74,25 +81,32 @@ class MapPoints:
     pair: Pair | None = None
 
     def files(self, selected: np.ndarray) -> dict[str, str]:
-        """The addresses of the long columns, by name. selected: bool [n]."""
-        maps = (self.flat,) if self.pair is None else (self.flat, self.pair.before)
-        columns = {
-            **{name: _scaled(flat, *maps) for name, flat in zip(("after", "before"), maps, strict=False)},
-            **{name: getattr(self, name).astype(np.int32) for name in ("ids", "names")},
+        """Return the URLs of the long columns, by name. selected: bool [n]."""
+        columns: dict[str, np.ndarray] = {
+            "ids": self.ids.astype(np.int32),
+            "names": self.names.astype(np.int32),
             "categories": self.categories.astype(np.uint8),
-            "known": np.frombuffer(json.dumps(list(self.known)).encode(), np.uint8),
+            "known": np.frombuffer(json.dumps(list(self.vocabulary)).encode(), np.uint8),
         }
+        if self.pair is None:
+            columns["after"] = _scaled(self.flat, [self.flat])
+        else:
+            maps = [self.flat, self.pair.before]
+            columns["after"] = _scaled(self.flat, maps)
+            columns["before"] = _scaled(self.pair.before, maps)
         if selected.any():
             columns["selected"] = np.packbits(selected)
-        columns |= {f"filter {one.name}": one.codes.astype(np.uint8) for one in self.filters}
+        for histogram in self.filters:
+            columns[f"filter {histogram.name}"] = histogram.codes.astype(np.uint8)
         return {name: served.offer(column) for name, column in columns.items()}
 
 
-def _scaled(flat: np.ndarray, *maps: np.ndarray) -> np.ndarray:
-    """Places float32 [n 2] of one of several maps, moved and shrunk so that all lie between -1 and 1."""
-    sides = [[(flat[:, axis].min(), flat[:, axis].max()) for axis in (0, 1)] for flat in maps]
-    low, high = np.min(sides, axis=(0, 2)), np.max(sides, axis=(0, 2))
-    return ((flat - (low + high) / 2) / max(float((high - low).max()) / 2, 1e-12)).astype(np.float32)
+def _scaled(flat: np.ndarray, maps: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the positions of a map as float32 [n 2], scaled so that the positions of all maps are in [-1, 1]."""
+    low = np.min([positions.min(axis=0) for positions in maps], axis=0)
+    high = np.max([positions.max(axis=0) for positions in maps], axis=0)
+    half_side = max(float((high - low).max()) / 2, 1e-12)
+    return ((flat - (low + high) / 2) / half_side).astype(np.float32)
 
 
 def scatter(
@@ -109,45 +123,55 @@ def scatter(
 ) -> None:
     """Draw the map.
 
+    The callbacks run before the page is drawn again.
+
     Args:
-        selected: bool [n], what is inside the lasso.
-        picked: id of the point whose lines are drawn.
-        near: ids int64 [k] of the points that they lead to, the nearest first, and bool [k], whether each is of its
-            class.
-        kept: the words of `KEPT`, with which a map that is drawn for the first time begins.
-        on_select: called with the ids int64 [s] that were lassoed, before the page is drawn again; empty when the
-            lasso is cleared.
+        selected: bool [n], points inside the lasso.
+        picked: id of the point with lines to its neighbours.
+        near: ids int64 [k] of these neighbours, the nearest first, and bool [k], whether each has the point's class.
+        kept: initial values of `BROWSER_PARAMETERS`.
+        on_select: called with the ids int64 [s] inside the lasso; there are none after it is cleared.
         on_pick: called with the id of a clicked point.
-        words: `title`, what the legend lists, and `alt`.
+        words: `title`, heading of the legend, and `alt`.
     """
 
-    def lassoed() -> None:
-        """They come as a list, or as one bit for each point where they are many."""
-        report = told(key, "lassoed")
+    def on_lassoed() -> None:
+        report = reported(key, "lassoed")
         if "ids" in report:
-            on_select(np.array(whole_numbers(checked(report, ids=list)["ids"]), np.int64))
+            checked_report(report, ids=list)
+            on_select(np.array(whole_numbers(report["ids"]), np.int64))
             return
-        bits = np.frombuffer(base64.b64decode(checked(report, bits=str)["bits"]), np.uint8)
-        if len(bits) == -(-len(points.ids) // 8):  # else they are of the points before
-            on_select(points.ids[np.unpackbits(bits, count=len(points.ids)).astype(bool)])
+        # Many points are reported as one bit each.
+        checked_report(report, bits=str)
+        bits = np.unpackbits(np.frombuffer(base64.b64decode(report["bits"]), np.uint8))
+        if 0 <= len(bits) - len(points.ids) < 8:  # otherwise they are bits of earlier points
+            on_select(points.ids[bits[: len(points.ids)].astype(bool)])
 
-    lines = zip(*(column.tolist() for column in near), strict=True) if near else ()
+    def on_picked() -> None:
+        on_pick(reported(key, "picked", id=int)["id"])
+
+    # Lines lead from the clicked point to its neighbours.
+    lines = []
+    if near is not None:
+        neighbours, same_class = near
+        for index, neighbour in enumerate(neighbours.tolist()):
+            lines.append({"to": neighbour, "right": bool(same_class[index]), "rank": index + 1})
+    pair = None
+    if points.pair is not None:
+        pair = {"names": points.pair.names, "view": points.pair.view}
     data = {
-        "of": points.of,
+        "of": points.version,
         "count": len(points.ids),
         "files": points.files(selected),
         "code": served.code(),
-        "legend": [asdict(one) for one in points.legend],
-        "filters": [{"name": one.name, "labels": list(one.labels)} for one in points.filters],
-        "pair": None if points.pair is None else {"names": points.pair.names, "view": points.pair.view},
+        "legend": [asdict(category) for category in points.legend],
+        "filters": [{"name": histogram.name, "labels": list(histogram.labels)} for histogram in points.filters],
+        "pair": pair,
         "pictures": points.pictures,
         "picked": picked,
-        "lines": [{"to": to, "right": right, "rank": rank} for rank, (to, right) in enumerate(lines, 1)],
+        "lines": lines,
         "kept": dict(kept),
         **words,
     }
 
-    def clicked() -> None:
-        on_pick(told(key, "picked", id=int)["id"])
-
-    component("scatter")(key=key, data=data, on_lassoed_change=lassoed, on_picked_change=clicked)
+    component("scatter")(key=key, data=data, on_lassoed_change=on_lassoed, on_picked_change=on_picked)

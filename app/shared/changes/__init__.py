@@ -1,15 +1,15 @@
-"""What pages follow: a page, or a part of one, is run again when something that it shows has changed.
+"""Run a page, or a part of it, again when something that it shows has changed.
 
-A page says what it follows as it is drawn, as a function that looks and returns what is there now:
+While it is drawn, a page names what it follows, as a function that reads the current value:
 
-    changes.follow(_at_work, run.path, key="watched run")
+    changes.follow(run_now, run.path, key="watched run")
 
-The browser keeps one connection to the server for each tab (`app.run_events`) and says on it what its page follows.
-The server looks at all of that about once a second, for all tabs together, and tells each tab what has changed since
-its page was drawn. The browser then asks Streamlit for that part of the page. It waits until the person's own last
+The browser keeps one connection to the server for each tab (`app.run_events`) and sends on it what its page follows.
+The server reads all of these values about once a second, for all tabs together, and sends each tab what has changed
+since its page was drawn. The browser then asks Streamlit for that part of the page. It waits until the user's last
 click or key has been answered, so that a change never undoes a choice.
 
-Call `follow` before reading what the page shows: a change in between is then seen.
+Call `follow` before reading what the page shows, so that a change in between is noticed.
 """
 
 from __future__ import annotations
@@ -27,42 +27,41 @@ import streamlit as st
 from streamlit.errors import StreamlitDuplicateElementKey
 
 KEPT = 120.0
-"""Seconds for which the server remembers what no open page follows."""
+"""Seconds for which the server remembers values that no open page follows."""
 
 
 @dataclass
 class _Followed:
-    """One function with its arguments, and what it returned last.
+    """A function, its arguments, and the value that it returned last.
 
-    version: how often that has changed. asked: when a page was last interested, by the monotonic clock.
+    version: how often the value has changed. last_used: when a page last followed it, by the monotonic clock.
     """
 
-    look: Callable[..., Hashable]
-    of: tuple[Hashable, ...]
+    read: Callable[..., Hashable]
+    arguments: tuple[Hashable, ...]
     value: Hashable
     version: int = 0
-    asked: float = field(default_factory=time.monotonic)
+    last_used: float = field(default_factory=time.monotonic)
 
-    def look_again(self) -> int:
-        """Look, and return the version."""
-        value = value_now(self.look, self.of)
+    def update(self, value: Hashable) -> int:
+        """Record the current value, and return its version."""
         if value != self.value:
             self.value = value
             self.version += 1
         return self.version
 
 
-def value_now(look: Callable[..., Hashable], of: tuple[Hashable, ...]) -> Hashable:
-    """Return what there is; the type of the error where it cannot be read, so that a page that shows the error is drawn
-    again when it can."""
+def current_value(read: Callable[..., Hashable], arguments: tuple[Hashable, ...]) -> Hashable:
+    """Return the current value. If it cannot be read, return the type of the error: a page that shows the error is then
+    drawn again when it can be read."""
     try:
-        return look(*of)
+        return read(*arguments)
     except Exception as error:
         return type(error).__name__
 
 
 class Register:
-    """Everything that open pages follow, by a number that the browser returns."""
+    """All values that open pages follow, by a number that the browser sends back."""
 
     def __init__(self) -> None:
         self._by_call: dict[tuple[Hashable, ...], int] = {}
@@ -70,34 +69,39 @@ class Register:
         self._count = 0
         self._lock = threading.Lock()
 
-    def add(self, look: Callable[..., Hashable], of: tuple[Hashable, ...]) -> tuple[int, int]:
-        """Look now, and return the number of what is followed and its version."""
-        value = value_now(look, of)
+    def add(self, read: Callable[..., Hashable], arguments: tuple[Hashable, ...]) -> tuple[int, int]:
+        """Read a value, and return its number and version."""
+        value = current_value(read, arguments)
+        call = (read, *arguments)
         with self._lock:
-            number = self._by_call.get((look, *of))
-            if number is None:
+            if call not in self._by_call:
                 self._count += 1
-                number = self._by_call[(look, *of)] = self._count
-                self._followed[number] = _Followed(look, of, value)
+                self._by_call[call] = self._count
+                self._followed[self._count] = _Followed(read, arguments, value)
+            number = self._by_call[call]
             followed = self._followed[number]
-            followed.asked = time.monotonic()
-            if value != followed.value:
-                followed.value = value
-                followed.version += 1
-            return number, followed.version
+            followed.last_used = time.monotonic()
+            return number, followed.update(value)
 
     def versions(self, numbers: set[int]) -> dict[int, int]:
-        """Look at some of what is followed; return the versions of those that are known. The others of which no page
-        has asked for long are forgotten."""
+        """Read the values with some numbers, and return their versions. Numbers that do not exist are left out.
+
+        Values that no page has followed for `KEPT` seconds are forgotten.
+        """
         now = time.monotonic()
+        current: dict[int, _Followed] = {}
         with self._lock:
-            for number in numbers & self._followed.keys():
-                self._followed[number].asked = now
-            for number in [one for one, followed in self._followed.items() if now - followed.asked > KEPT]:
-                followed = self._followed.pop(number)
-                del self._by_call[(followed.look, *followed.of)]
-            known = {number: self._followed[number] for number in numbers & self._followed.keys()}
-        return {number: followed.look_again() for number, followed in known.items()}
+            for number, followed in list(self._followed.items()):
+                if number in numbers:
+                    followed.last_used = now
+                    current[number] = followed
+                elif now - followed.last_used > KEPT:
+                    del self._followed[number]
+                    del self._by_call[(followed.read, *followed.arguments)]
+        versions = {}
+        for number, followed in current.items():
+            versions[number] = followed.update(current_value(followed.read, followed.arguments))
+        return versions
 
 
 REGISTER = Register()
@@ -106,46 +110,46 @@ _wakers: list[Callable[[], None]] = []
 
 
 def on_wake(act: Callable[[], None]) -> None:
-    """Have a function called whenever `wake` is."""
+    """Register a function that `wake` calls."""
     _wakers.append(act)
 
 
 def wake() -> None:
-    """Have the server look at once: something has just changed. Any thread may call this."""
+    """Make the server look for changes at once. Any thread may call this."""
     for act in _wakers:
         act()
 
 
-def follow(look: Callable[..., Hashable], *of: Hashable, key: str, since: float | None = None) -> None:
-    """Have this page, or the fragment that calls this, run again once `look(*of)` returns something else than now.
+def follow(read: Callable[..., Hashable], *arguments: Hashable, key: str, since: float | None = None) -> None:
+    """Run this page, or the fragment that calls this, again once `read(*arguments)` returns another value than now.
 
     Args:
-        look: reads what is there now. It is called from any thread, about once a second, and touches no Streamlit.
-        of: its arguments. Pages that follow the same function of the same arguments share the looking.
+        read: reads the current value. It is called from any thread, about once a second, and must not use Streamlit.
+        arguments: Pages that follow the same function of the same arguments share the reading.
         key: unique on the page.
-        since: seconds that something has taken so far; they are shown, and counted on. By default nothing is shown.
+        since: seconds since the start of some work. They are shown and counted on; by default nothing is shown.
     """
-    number, version = REGISTER.add(look, of)
+    number, version = REGISTER.add(read, arguments)
     _draw(key, {"number": number, "version": version, "seconds": since}, lambda: None, shown=since is not None)
 
 
 def later(seconds: float, count: Hashable, act: Callable[[], None], *, key: str) -> None:
-    """Have the browser run this page again, once, some seconds after it was drawn; `act` is called first.
+    """Make the browser run this page again, once, some seconds after it was drawn. `act` is called first.
 
     Args:
-        count: the seconds begin anew when this changes.
+        count: the time starts again when this changes.
     """
     _draw(key, {"later": seconds, "count": str(count)}, act, shown=False)
 
 
 def _draw(key: str, data: Mapping[str, Any], act: Callable[[], None], *, shown: bool) -> None:
-    look: dict[str, Any] = {"key": key, "data": data, "on_changed_change": act}
-    with contextlib.suppress(StreamlitDuplicateElementKey):  # two parts of a page wait for the same
+    kwargs: dict[str, Any] = {"key": key, "data": data, "on_changed_change": act}
+    with contextlib.suppress(StreamlitDuplicateElementKey):  # two parts of a page wait for the same job
         if shown:
-            _component()(**look, width="content")
+            _component()(**kwargs, width="content")
         else:
-            with st.container(key=f"listening {key}"):  # takes no room on the page
-                _component()(**look)
+            with st.container(key=f"listening {key}"):  # takes no space on the page
+                _component()(**kwargs)
 
 
 @cache

@@ -1,10 +1,8 @@
-"""What the Browse page is about, and queries that a person brings or changes: pictures, words, a part of a picture,
-more like these, less like those."""
+"""The state of the Browse page, and queries that the user composes from pictures, words and example images."""
 
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -28,52 +26,65 @@ CLICKS = {
     "like": "Find more like it",
     "unlike": "Find less like it",
 }
+
 PAIR = "pair"
-"""In the session's state: the result that is explained."""
-LIKE, UNLIKE, PART, OF = "like", "unlike", "part", "refined query"
-"""In the session's state: images, the part of the picture, and which query all of that belongs to."""
+"""Session key and URL parameter of the result that is explained."""
+
+LIKE = "like"
+"""Session key and URL parameter of the positive example images."""
+
+UNLIKE = "unlike"
+"""Session key and URL parameter of the negative example images."""
+
+PART = "part"
+"""Session key and URL parameter of the part of the query's picture."""
+
+REFINED_QUERY = "refined query"
+"""Session key of the query to which examples and part belong."""
+
 MOST = 100
-"""Liked or disliked images of one query."""
+"""Most positive, and most negative, example images of one query."""
+
 PICTURES = uploads.KEPT
-"""Pictures of one search: the server keeps no more of a session."""
+"""Most pictures of one search. The server keeps no more for a session."""
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What the page shows.
+class BrowseScene:
+    """What the Browse page shows.
 
-    size: neighbours on a page. k: of the metrics. chosen: the filter. click: what a click on a result does.
+    size: neighbours on a page. k: rank k of the metrics. click: what a click on a result does.
     """
 
     view: SplitView
     other: ComparisonChoice | None
     size: int
     k: int
-    chosen: Filter
+    filter: Filter
     click: str
 
 
 def search_with(item: int) -> None:
-    """An image is the next query."""
+    """Make an image the next query."""
     st.session_state["query"] = item
     if st.session_state.get("source") == "upload":
         st.session_state["source"] = "random"
 
 
-def page_key(about: object) -> str:
-    """Where the page of an answer stands in the session's state: every query starts on its own first page."""
-    return f"page of {about}"
+def page_key(query: object) -> str:
+    """Return the session key of the page of a ranking. Every query starts on its first page."""
+    return f"page of {query}"
 
 
-def turn_pages(about: object, count: int, size: int) -> None:
-    """The pages' numbers, where there are several."""
+def draw_page_buttons(query: object, count: int, size: int) -> None:
+    """Draw the page numbers if there are several pages."""
     with st.container(horizontal=True, horizontal_alignment="right"):
-        page_frame.turn(page_key(about), count, size)
+        page_frame.page_buttons(page_key(query), count, size)
 
 
 @dataclass(frozen=True)
-class Refined:
-    """What was changed: images that are liked and disliked, and the part of the picture."""
+class Refinement:
+    """Changes of a query: positive and negative example images, and a part of the picture."""
 
     like: tuple[int, ...] = ()
     unlike: tuple[int, ...] = ()
@@ -83,58 +94,69 @@ class Refined:
         return bool(self.like or self.unlike or self.part)
 
 
-def adopt(whole: Collection, query: str) -> Refined:
-    """What the address or the session says of this query, told apart by its words; that of another one is forgotten."""
+def load(collection: Collection, query: str) -> Refinement:
+    """Read the changes of a query from the URL and the session. Changes of another query are forgotten.
+
+    query: a text that identifies the query.
+    """
     state = st.session_state
 
-    def known(those: Sequence[int]) -> bool:
-        return all(whole.position(one) is not None for one in those)
+    def exist(items: Sequence[int]) -> bool:
+        return all(collection.position(item) is not None for item in items)
 
-    def items(text: str) -> list[int]:
-        return [int(one) for one in text.split(",")][:MOST]
+    def read(text: str) -> list[int]:
+        return [int(word) for word in text.split(",")][:MOST]
 
-    new = [address.adopt(name, items, known, default=[]) for name in (LIKE, UNLIKE)]
-    new.append(address.adopt(PART, _read_part, default=None))
-    if state.get(OF, query) != query and not any(new):
+    has_new_like = address.load(LIKE, read, exist, default=[])
+    has_new_unlike = address.load(UNLIKE, read, exist, default=[])
+    has_new_part = address.load(PART, _read_part, default=None)
+    is_new = has_new_like or has_new_unlike or has_new_part
+    if state.get(REFINED_QUERY) != query and not is_new:
         forget()
-    state[OF] = query
-    like, unlike = (tuple(one for one in state.get(name, []) if known([one])) for name in (LIKE, UNLIKE))
-    for name, those in ((LIKE, like), (UNLIKE, unlike)):
-        address.tell(name, ",".join(map(str, those)) or None)
+    state[REFINED_QUERY] = query
+
+    # Keep the examples that exist, and put them into the URL.
+    examples = {}
+    for name in (LIKE, UNLIKE):
+        examples[name] = tuple(item for item in state.get(name, []) if exist([item]))
+        address.store(name, ",".join(map(str, examples[name])) or None)
     part = state.get(PART)
-    address.tell(PART, part and ",".join(f"{one:g}" for one in part))
-    return Refined(like, unlike, part)
+    address.store(PART, part and ",".join(f"{side:g}" for side in part))
+    return Refinement(examples[LIKE], examples[UNLIKE], part)
 
 
 def _read_part(text: str) -> Box:
-    box = checked([float(one) for one in text.split(",")])
+    box = checked([float(side) for side in text.split(",")])
     if box is None:
         raise ValueError("a part is left, top, right and bottom, between 0 and 1")
     return box
 
 
 def forget() -> None:
-    """Back to the query as it is."""
+    """Forget all changes of the query."""
     for name in (LIKE, UNLIKE, PART):
         st.session_state.pop(name, None)
 
 
-def _turn(which: str, item: int) -> None:
-    """A click: like or dislike an image, or not any more."""
-    other = UNLIKE if which == LIKE else LIKE
-    st.session_state[other] = [one for one in st.session_state.get(other, []) if one != item]
-    mine = st.session_state.get(which, [])
-    st.session_state[which] = [one for one in mine if one != item] if item in mine else [*mine, item][-MOST:]
+def _toggle_example(kind: str, item: int) -> None:
+    """Add an image to the positive or negative examples, or remove it if it is one of them."""
+    other = UNLIKE if kind == LIKE else LIKE
+    st.session_state[other] = [example for example in st.session_state.get(other, []) if example != item]
+    examples = st.session_state.get(kind, [])
+    if item in examples:
+        st.session_state[kind] = [example for example in examples if example != item]
+    else:
+        st.session_state[kind] = [*examples, item][-MOST:]
 
 
-def on_pick(scene: Scene) -> Callable[[str, int], None]:
-    """What the gallery of results calls after a click."""
+def on_pick(scene: BrowseScene) -> Callable[[str, int], None]:
+    """Return the callback for a click on a result."""
 
     def pick(_section: str, item: int) -> None:
         if scene.click == "why":
             st.session_state[PAIR] = item
         elif scene.click in (LIKE, UNLIKE):
-            _turn(scene.click, item)
+            _toggle_example(scene.click, item)
         else:
             search_with(item)
 
@@ -142,88 +164,112 @@ def on_pick(scene: Scene) -> Callable[[str, int], None]:
 
 
 def ask_part(source: str, alt: str, part: Box | None) -> None:
-    """The popover in which a part of the query's picture is drawn. source: a data URI."""
-    state, help = st.session_state, "Search with a part of the picture"
-    # Its words stay the same, or it would close under the hand that draws.
+    """Draw the menu in which the user draws a part of the query's picture. source: a data URI."""
+    state = st.session_state
+
+    def set_part(box: Box) -> None:
+        state[PART] = box
+
+    def clear_part() -> None:
+        state.pop(PART, None)
+
+    # The label never changes, because a new label would close the menu while the user draws.
+    help = "Search with a part of the picture"
     with st.popover("Part of it", icon=":material/crop:", key="part open", on_change="rerun", help=help):
-        if not state.get("part open"):
-            return
-        crop(source, alt, part, key="crop", on_crop=lambda box: state.update({PART: box}))
-        look: dict[str, Any] = {"icon": ":material/crop_free:", "disabled": part is None}
-        st.button("The whole picture", on_click=lambda: state.pop(PART, None), **look)
+        if state.get("part open"):
+            crop(source, alt, part, key="crop", on_crop=set_part)
+            icon = ":material/crop_free:"
+            st.button("The whole picture", on_click=clear_part, icon=icon, disabled=part is None)
 
 
-def show(scene: Scene, refined: Refined) -> None:
-    """The liked and disliked images above the results; a click takes one away again."""
+def show(scene: BrowseScene, refined: Refinement) -> None:
+    """Draw the example images above the results. A click removes one."""
     if not refined:
         return
     sections = []
     for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike)):
-        if listed := [cards.card(scene.view, item) for item in items]:
-            sections.append(CardSection(name, title, listed, "click one to take it out", size="small"))
+        if items:
+            examples = [cards.card(scene.view, item) for item in items]
+            sections.append(CardSection(name, title, examples, "click an image to remove it", size="small"))
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            part = " Only the part of the picture that you drew is searched with." if refined.part else ""
-            st.markdown(f"**The query was changed.**{part}")
+            words = "**The query was changed.**"
+            if refined.part:
+                words += " The search uses only the part of the picture that you drew."
+            st.markdown(words)
             st.button("Back to the original query", on_click=forget, icon=":material/undo:")
         if sections:
-            gallery(sections, key="refined", on_pick=_turn)
+            gallery(sections, key="refined", on_pick=_toggle_example)
 
 
-def vectors(whole: Collection, refined: Refined, unrefined: Sequence[np.ndarray]) -> np.ndarray:
-    """What to search with, float32 [1 d]: the mean of the query's vectors [d], moved towards the liked images and away
-    from the disliked ones.
+def vectors(collection: Collection, refined: Refinement, query_vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the vector to search with, float32 [1 d].
+
+    It is the mean of the query's vectors [d], moved towards the positive and away from the negative examples.
 
     Raises:
-        ValueError: liked and disliked images cancel the query out.
+        ValueError: the examples cancel the query out.
     """
-    like, unlike = whole.vectors_of(refined.like), whole.vectors_of(refined.unlike)
-    return lab.search.compose(np.stack(unrefined), like, unlike, "mean", unit=whole.similarity == "cosine")
+    like = collection.vectors_of(refined.like)
+    unlike = collection.vectors_of(refined.unlike)
+    return lab.search.compose(np.stack(query_vectors), like, unlike, "mean", unit=collection.similarity == "cosine")
 
 
-def refined_vectors(scene: Scene, item: int, refined: Refined) -> tuple[np.ndarray | None, bool]:
-    """What to search with instead of an image's own vector (None: with that), and whether it is there yet."""
+def refined_vectors(scene: BrowseScene, item: int, refined: Refinement) -> tuple[np.ndarray | None, bool]:
+    """Return the vector of a changed query (None if it is not changed), and whether it is ready."""
     if not refined:
         return None, True
-    whole = scene.view.whole
-    vector: np.ndarray | None = whole.one(item).vectors[0]
+    collection = scene.view.collection
+    vector: np.ndarray | None = collection.one(item).vectors[0]
     if refined.part:
         vector = background.if_ready(cache.embedded_part(scene.view, item, refined.part))
-    return (None, False) if vector is None else (vectors(whole, refined, [vector]), True)
+    if vector is None:
+        return None, False
+    return vectors(collection, refined, [vector]), True
 
 
-def ask_upload(scene: Scene) -> None:
-    """Draw what is asked for with uploaded pictures and words, and the answer."""
-    view, words = scene.view, ""
+def ask_upload(scene: BrowseScene) -> None:
+    """Draw the search with uploaded pictures and words, and its results."""
+    view = scene.view
+    words = ""
     if cache.has_text_side(view.run.folder):
-        help = "The run's encoder embeds words and pictures in one space."
-        words = page_frame.text("What to look for, in words", key="words", link="words", help=help).strip()
-    files = _ask_pictures()
-    if not files and not words:
+        help = "The run's encoder embeds words and pictures in the same space."
+        words = page_frame.text("Search words", key="words", link="words", help=help).strip()
+    uploaded = _upload()
+    if not uploaded and not words:
         st.info("Choose a picture above; the model embeds it and its nearest images appear here.")
         return
-    readable = _readable(files)
-    files, images = [data for data, _ in readable], [image for _, image in readable]
-    if not images and not words:
+    readable = _readable(uploaded)
+    if not readable and not words:
         return
-    refined = adopt(view.whole, f"{view.run.name} {view.split} upload")
+    files = [data for data, _ in readable]
+    images = [image for _, image in readable]
+    refined = load(view.collection, f"{view.run.name} {view.split} upload")
+
+    # A part can be drawn in a single picture only.
     if len(files) == 1:
         ask_part(pictures.thumbnail(images[0], cards.LARGE), "your picture", refined.part)
     else:
         refined = replace(refined, part=None)
-    found = _embedded(scene, files, words, refined)
-    if found is None:
+    query_vectors = _embedded(scene, files, words, refined)
+    if query_vectors is None:
         return
     show(scene, refined)
-    panel = cards.uploaded(images[0]) if images else Query("", "", words, ["your words"])
-    if len(images) > 1:
-        alt, title = "the first of the uploaded pictures", f"Your {len(images)} pictures"
-        panel = Query(panel.src, alt, title, ["the first is shown"])
-    _answer(scene, vectors(view.whole, refined, found), panel)
+
+    # The panel shows the first picture, or the words.
+    if not images:
+        panel = Query("", "", words, ["your words"])
+    elif len(images) == 1:
+        panel = cards.uploaded(images[0])
+    else:
+        src = cards.uploaded(images[0]).src
+        title = f"Your {len(images)} pictures"
+        panel = Query(src, "the first of the uploaded pictures", title, ["the first is shown"])
+    _draw_results(scene, vectors(view.collection, refined, query_vectors), panel)
 
 
 def _readable(files: Sequence[bytes]) -> list[tuple[bytes, Image.Image]]:
-    """The files that are pictures, with these; a sentence for each of the others."""
+    """Return the files that are pictures, with the pictures. Draw an error message for each of the others."""
     readable = []
     for number, data in enumerate(files, 1):
         try:
@@ -233,7 +279,8 @@ def _readable(files: Sequence[bytes]) -> list[tuple[bytes, Image.Image]]:
     return readable
 
 
-def _ask_pictures() -> list[bytes]:
+def _upload() -> list[bytes]:
+    """Draw the file upload and return the content of the latest files."""
     most = pictures.MAX_MEGABYTES
     chosen = st.file_uploader(
         "A picture from your computer, or several",
@@ -242,43 +289,54 @@ def _ask_pictures() -> list[bytes]:
         max_upload_size=most,
         key="upload",
         help=f"JPEG, PNG, WebP, BMP, GIF or TIFF, at most {most} MB and {pictures.MAX_PIXELS / 1e6:.0f} million pixels "
-        f"each, {PICTURES} at a time; convert HEIC photos to JPEG first. They are decoded, embedded and forgotten; "
+        f"each, {PICTURES} at a time; convert HEIC photos to JPEG first. They are decoded, embedded and not stored; "
         "their file names are not read.",
     )
-    listed = len(st.session_state.get("upload") or ())  # those that the server has dropped included
+    count = len(st.session_state.get("upload") or ())  # with those that the server has dropped
     latest = chosen[-PICTURES:]
-    if listed > len(latest):
-        st.caption(f"The latest {len(latest)} of {listed} pictures are used; remove some to choose others.")
-    return [one.getvalue() for one in latest]
+    if count > len(latest):
+        st.caption(f"The latest {len(latest)} of {count} pictures are used; remove some to choose others.")
+    return [file.getvalue() for file in latest]
 
 
-def _embedded(scene: Scene, files: Sequence[bytes], words: str, refined: Refined) -> list[np.ndarray] | None:
-    """A vector for each picture and for the words; None while one is not there."""
-    jobs = [cache.embedded(scene.view, hashlib.blake2b(data).hexdigest(), data, refined.part) for data in files]
-    jobs += [cache.embedded_words(scene.view, words)] if words else []
+def _embedded(scene: BrowseScene, files: Sequence[bytes], words: str, refined: Refinement) -> list[np.ndarray] | None:
+    """Return a vector for each picture and for the words, or None while one is not ready."""
+    jobs = []
+    for data in files:
+        jobs.append(cache.embedded(scene.view, hashlib.blake2b(data).hexdigest(), data, refined.part))
+    if words:
+        jobs.append(cache.embedded_words(scene.view, words))
     found = []
     for job in jobs:
-        if (vector := background.if_ready(job)) is None:
+        vector = background.if_ready(job)
+        if vector is None:
             return None
         found.append(vector)
     return found
 
 
-def _answer(scene: Scene, found: np.ndarray, panel: Query) -> None:
-    whole = scene.view.whole
+def _draw_results(scene: BrowseScene, query_vectors: np.ndarray, panel: Query) -> None:
+    """Draw the nearest images of a query without a class."""
+    collection = scene.view.collection
     if not cache.searchable(scene.view):
         return
-    scores, positions = whole.ask_vectors(found)
-    kept = lab.threshold.exported(scene.view.run.folder).get("threshold")
-    if kept and scores.max() < kept["value"]:
-        st.info(f"Unknown: no image reaches {kept['value']:.3g}, the threshold that is kept with this run.")
-    passed = scene.chosen.neighbours(whole.images, whole.gallery.items[positions])
-    scores, positions = scores[passed], positions[passed]
-    here = page_frame.part(page_key("upload"), len(positions), scene.size)
-    title = f"Neighbours {here.start + 1} to {here.stop}" if here.start else f"Nearest {here.stop}"
-    listed = cards.unjudged(scene.view, positions[here], scores[here], here.start)
-    note = f"of {len(whole.gallery):,} images by {whole.similarity}"
+    scores, positions = collection.ask_vectors(query_vectors)
+    threshold = lab.threshold.exported(scene.view.run.folder).get("threshold")
+    if threshold and scores.max() < threshold["value"]:
+        value = f"{threshold['value']:.3g}"
+        st.info(f"Unknown: no image reaches {value}, the threshold stored with this run.")
+
+    # Draw the page of neighbours that pass the filter.
+    passing = scene.filter.neighbours(collection.images, collection.gallery.items[positions])
+    scores = scores[passing]
+    positions = positions[passing]
+    page = page_frame.page_slice(page_key("upload"), len(positions), scene.size)
+    title = f"Nearest {page.stop}"
+    if page.start:
+        title = f"Neighbours {page.start + 1} to {page.stop}"
+    near = cards.unjudged(scene.view, positions[page], scores[page], page.start)
+    note = f"of {len(collection.gallery):,} images by {collection.similarity}"
     note += "; an upload has no class, so nothing is right or wrong"
-    section = CardSection("neighbours", title, listed, note, "No neighbour passes the filter.")
+    section = CardSection("neighbours", title, near, note, "No neighbour passes the filter.")
     gallery([section], key="results", on_pick=on_pick(scene), query=panel)
-    turn_pages("upload", len(positions), scene.size)
+    draw_page_buttons("upload", len(positions), scene.size)

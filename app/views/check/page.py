@@ -1,4 +1,4 @@
-"""Check: what neighbours say of the data: confused classes, labels that look wrong, images that come twice."""
+"""Check: problems of the data set: confused classes, labels that look wrong, duplicate images."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from app.results.cache import RunView
 from app.shared import background, page_frame
 from app.views.check import classes
 from app.views.check.judging import ON_A_PAGE, Doubts, apart, judge, splits_of, undo_button
-from app.views.check.scene import Scene, alike, choose, effect
+from app.views.check.scene import CheckScene, alike, choose, effect
 from lab.core.formats import counted
 from lab.core.results import OTHER, compared
 from lab.inspect.label_errors import LabelErrors
@@ -20,155 +20,189 @@ from lab.report import same_queries
 from lab.runs import marks
 from lab.runs.marks import Mark
 
-# Images of which it is said how many are wrong.
+# Number of images for which the page estimates the number of errors.
 FIRST = 10
-# Of a pair in two splits, the image of the later one is judged: it is what the scores are measured on.
+# Of a pair in two splits, the image of the later split is judged, because the scores are measured on it.
 ORDER = {"train": 0, "validation": 1, "test": 2}
-# Answers, the ones that change a training first, and the headings of their lists; and the images that one shows.
+# Headings of the answers. Those that change a training come first.
 TITLES = {"relabel": "Of another class", "drop": "Dropped", "duplicate": "Duplicates", "keep": "Kept"}
+# Most images of a list of marked images.
 MOST = 4 * ON_A_PAGE
 
 
 @page_frame.page("Check", "Classes that are confused, labels that look wrong, and duplicate images.")
 def check() -> None:
-    run = run_choice.choose_run(film=True)
+    run = run_choice.choose_run(moments=True)
     with st.sidebar:
-        titles = {part: title for part, (title, _) in (PARTS | WHOLE).items()}
-        part = page_frame.few("Show", titles, key="checked", link="show")
-    if part in PARTS:
-        view = run_choice.choose_split(run, film=True)
-        page_frame.say(f"{run.summary} · {view.split}, {len(view.whole.query):,} images · {view.provenance}")
+        titles = {part: title for part, (title, _) in {**SPLIT_PARTS, **DATA_PARTS}.items()}
+        part = page_frame.radio("Show", titles, key="checked", link="show")
+    if part in SPLIT_PARTS:
+        view = run_choice.choose_split(run, moments=True)
+        page_frame.say(f"{run.summary} · {view.split}, {len(view.collection.query):,} images · {view.provenance}")
         run_choice.say_left_out(view)
         run_choice.need_classes(view)
-        PARTS[part][1](Scene(view))
+        SPLIT_PARTS[part][1](CheckScene(view))
     else:
         view = cache.any_view(run)
-        page_frame.say(f"{run.summary} · all {len(view.images):,} images, whatever their split")
+        page_frame.say(f"{run.summary} · all {len(view.images):,} images of all splits")
         selection.bar(view.run)
         before = same_queries.predecessor(run.folder, run_choice.library().runs)
         if before and view.split in before.splits:
-            gained = background.if_ready(effect(view, before.name, before))
-            if gained:
-                st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {gained}"))
-        WHOLE[part][1](Scene(view))
+            improvement = background.if_ready(effect(view, before.name, before))
+            if improvement:
+                st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {improvement}"))
+        DATA_PARTS[part][1](CheckScene(view))
 
 
-def _labels(scene: Scene) -> None:
-    """Labels that are probably wrong, the surest first."""
+def _labels(scene: CheckScene) -> None:
+    """Draw the labels that are probably wrong, the most likely errors first."""
     run_choice.need_classes(scene.view)
-    whole = scene.whole()
-    found = background.or_wait(cache.label_errors(scene.view, whole))
-    items = whole.items[found.rows]
-    likely = found.probability if found.counted else np.full(len(items), np.nan)
-    doubts = Doubts(items, found.suggested, 0 * items - 1, likely, splits_of(scene, items))
-    st.markdown(f"**{_expected(found)}** Two classes that are taken for each other are under Confused classes.")
-    if not len(found.rows):
-        return
-    note = "the surest first"
-    if found.counted:
+    features = scene.features()
+    errors = background.or_wait(cache.label_errors(scene.view, features))
+    items = features.items[errors.rows]
+    note = "the most likely errors first"
+    probabilities = np.full(len(items), np.nan)
+    if errors.counted:
+        probabilities = errors.probability
         note += "; the percentage says how likely the label is wrong"
-    judge(scene, doubts, CardSection("labels", "Labels that may be wrong", [], note))
+    st.markdown(f"**{_expected(errors)}** Two classes that are taken for each other are under Confused classes.")
+    if len(items):
+        no_pairs = np.full(len(items), -1)
+        doubts = Doubts(items, errors.suggested, no_pairs, probabilities, splits_of(scene, items))
+        judge(scene, doubts, CardSection("labels", "Labels that may be wrong", [], note))
 
 
-def _expected(found: LabelErrors) -> str:
-    """How many of the listed labels are wrong, in a sentence."""
-    count, first = len(found.rows), min(FIRST, len(found.rows))
+def _expected(errors: LabelErrors) -> str:
+    """Return a sentence with the estimated number of wrong labels."""
+    count = len(errors.rows)
     if not count:
         return "No label looks wrong."
-    of_first, of_all = found.expected(first), found.expected(count)
-    if of_first is None or of_all is None:
+    first = min(FIRST, count)
+    wrong_of_first = errors.expected(first)
+    wrong_of_all = errors.expected(count)
+    if wrong_of_first is None or wrong_of_all is None:
         return (
             f"How many of these {count:,} are errors cannot be told: a classifier that has not seen an image names its "
             f"label in {found.accuracy:.0%} of all cases only. Either very many labels are wrong, or the pictures do "
             "not show what the classes mean. The likeliest errors come first all the same."
         )
-    errors, all_of_them = round(of_first), round(of_all)
-    which = f"the first {first}" if count > first else f"these {first}"
-    sentence = f"About {errors} of {which} are errors" if errors else f"Few or none of {which} are errors"
-    return f"{sentence}, and about {all_of_them:,} of all {count:,} listed." if count > first else f"{sentence}."
+    subject = f"the first {first}" if count > first else f"these {first}"
+    sentence = f"Few or none of {subject} are errors"
+    if round(wrong_of_first):
+        sentence = f"About {round(wrong_of_first)} of {subject} are errors"
+    if count > first:
+        sentence += f", and about {round(wrong_of_all):,} of all {count:,} listed"
+    return f"{sentence}."
 
 
-def _twice(scene: Scene) -> None:
-    """Pairs of images that are nearly the same, in any splits."""
+def _duplicates(scene: CheckScene) -> None:
+    """Draw pairs of nearly equal images."""
     doubts = _pairs(scene)
-    st.markdown(f"**{counted(len(doubts), 'image')} may repeat another one.**")
-    note = "the most similar first; of each pair the image at the left is judged"
+    st.markdown(f"**{counted(len(doubts), 'image')} may repeat another image.**")
+    note = "the most similar first; of each pair the left image is judged"
     judge(scene, doubts, CardSection("twice", "Possible duplicates", [], note, size="pairs"))
 
 
-def _leaks(scene: Scene) -> None:
-    """Pairs of images that are nearly the same and in two splits."""
+def _leaks(scene: CheckScene) -> None:
+    """Draw pairs of nearly equal images in different splits."""
     doubts = _pairs(scene, across=True)
     if len(doubts):
         st.warning(
-            f"Possible leakage: {counted(len(doubts), 'image')} may be in another split, too. Look at the pairs: where "
-            "both show the same thing and one is for training, the model has seen that image, and its score says "
+            f"Possible leakage: {counted(len(doubts), 'image')} may be in another split, too. Look at the pairs: if "
+            "both show the same object and one is for training, the model has seen that image, and its score says "
             "nothing about new images."
         )
     else:
         st.success("No leakage found: no image is this similar to one of another split.")
-    note = "of each pair the image at the left is judged, which is the one that scores are measured on"
+    note = "of each pair the left image is judged, the one that scores are measured on"
     judge(scene, doubts, CardSection("leaks", "Images that are in two splits", [], note, size="pairs"))
 
 
-def _pairs(scene: Scene, across: bool = False) -> Doubts:
-    """Every image that is at least so similar to another one, with the most similar, the most similar pair first.
-    across: only pairs in two splits."""
-    look: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
-    least = page_frame.slide("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **look)
-    whole = scene.whole()
-    rows, similarities = background.or_wait(alike(scene.view, least, whole))
-    pairs = whole.items[rows]
+def _pairs(scene: CheckScene, across: bool = False) -> Doubts:
+    """Return every image that is similar to another image, with its most similar one. The most similar pair is first.
+
+    across: only pairs in different splits.
+    """
+    kwargs: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
+    least = page_frame.slider("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **kwargs)
+
+    # Find similar pairs; with `across`, only those in different splits.
+    features = scene.features()
+    rows, similarities = background.or_wait(alike(scene.view, least, features))
+    pairs = features.items[rows]
     splits = splits_of(scene, pairs.reshape(-1)).reshape(-1, 2)
-    kept = (splits[:, 0] != splits[:, 1]) | (not across)
-    pairs, similarities, splits = pairs[kept], similarities[kept], splits[kept]
-    first, second = (np.array([ORDER.get(one, -1) for one in side], int) for side in splits.T)
-    turned = (first > second) | ((first == second) & (pairs[:, 0] > pairs[:, 1]))
-    pairs[turned], splits[turned] = pairs[turned, ::-1], splits[turned, ::-1]
+    if across:
+        is_across = splits[:, 0] != splits[:, 1]
+        pairs = pairs[is_across]
+        similarities = similarities[is_across]
+        splits = splits[is_across]
+
+    # Put the image to judge second: that of the later split, or else the one with the higher item number.
+    order = np.array([ORDER.get(split, -1) for split in splits.reshape(-1)], int).reshape(-1, 2)
+    is_same_order = order[:, 0] == order[:, 1]
+    swapped = (order[:, 0] > order[:, 1]) | (is_same_order & (pairs[:, 0] > pairs[:, 1]))
+    pairs[swapped] = pairs[swapped, ::-1]
+    splits[swapped] = splits[swapped, ::-1]
+
+    # Keep the first, most similar pair of each image to judge.
     best = np.sort(np.unique(pairs[:, 1], return_index=True)[1])
     others, items = pairs[best].T
-    where = np.array([a if a == b else f"{a} and {b}" for a, b in splits[best]], object)
-    given = scene.view.images.labels
-    suggested = np.where(compared(given[items], given[others]) == OTHER, given[others], -1)
-    return Doubts(items, suggested, others, similarities[best], where)
+    where = []
+    for first, second in splits[best]:
+        where.append(first if first == second else f"{first} and {second}")
+    labels = scene.view.images.labels
+    suggested = np.where(compared(labels[items], labels[others]) == OTHER, labels[others], -1)
+    return Doubts(items, suggested, others, similarities[best], np.array(where, object))
 
 
-def _marked(scene: Scene) -> None:
-    """Everything that was answered, and what can be done with it."""
-    view, images = scene.view, scene.view.images
-    known = {item: mark for item, mark in selection.known(view.run).items() if mark.answer}
-    if not known:
+def _marked(scene: CheckScene) -> None:
+    """Draw the marked images, and what can be done with the marks."""
+    view = scene.view
+    images = view.images
+    answered = {item: mark for item, mark in selection.marks_of(view.run).items() if mark.answer}
+    if not answered:
         st.info("Nothing is marked yet. Judge images under Label errors, Duplicates or Leakage.")
         undo_button(scene)
         return
-    st.markdown(f"**{marks.where(images, known)}.**")
+    st.markdown(f"**{marks.where(images, answered)}.**")
     with st.container(horizontal=True):
         undo_button(scene)
-        page_frame.offer("Marks as CSV", lambda: marks.as_table(images, sorted(known), known), "marks.csv")
+        page_frame.download("Marks as CSV", lambda: marks.as_table(images, sorted(answered), answered), "marks.csv")
         if images.root is not None and images.pixels is None:
             help = "The corrected data set as a table, which the data set “manifest” reads."
-            page_frame.offer("Corrected images", lambda: marks.as_manifest(images, known), "corrected.csv", help=help)
-    _offer_training(view.run, known)
+            page_frame.download(
+                "Corrected images", lambda: marks.as_manifest(images, answered), "corrected.csv", help=help
+            )
+    _draw_training(view.run, answered)
     sections = []
     for answer, title in TITLES.items():
-        items = [item for item, mark in known.items() if mark.answer == answer]
-        images_of = [_card(scene, item, known[item]) for item in items[:MOST]]
-        sections.append(CardSection(answer, f"{title} ({len(items):,})", images_of, size="whole"))
-    chosen = selection.read(view.run).tolist()
-    listed = [one for one in sections if one.cards]
-    gallery(listed, key="marked", on_pick=choose, selected=chosen, on_select=selection.chooser(view.run, known))
+        items = [item for item, mark in answered.items() if mark.answer == answer]
+        if items:
+            listed = [_card(scene, item, answered[item]) for item in items[:MOST]]
+            sections.append(CardSection(answer, f"{title} ({len(items):,})", listed, size="whole"))
+    gallery(
+        sections,
+        key="marked",
+        on_pick=choose,
+        selected=selection.read(view.run).tolist(),
+        on_select=selection.chooser(view.run, answered),
+    )
 
 
-def _card(scene: Scene, item: int, mark: Mark) -> Card:
-    name = apart(mark.label, cards.named(scene.view.images, item))
-    words = f"is {name}" if mark.label else f"repeats {mark.of}" if mark.of else ""
+def _card(scene: CheckScene, item: int, mark: Mark) -> Card:
+    words = ""
+    if mark.label:
+        words = f"is {apart(mark.label, cards.image_title(scene.view.images, item))}"
+    elif mark.of:
+        words = f"repeats {mark.of}"
     split = str(splits_of(scene, np.array([item]))[0])
     return cards.card(scene.view, item, value=split, subtitle=words)
 
 
-def _offer_training(run: RunView, known: Mapping[int, Mark]) -> None:
-    """The button to train again with the corrections, where the run's data set takes them."""
-    if (data := run.folder.config.data).outside or "corrections" not in data.values:
+def _draw_training(run: RunView, answered: Mapping[int, Mark]) -> None:
+    """Draw the button that trains again with the corrections, if the run's data set accepts them."""
+    data = run.folder.config.data
+    if data.outside or "corrections" not in data.values:
         return
     st.caption(
         "Corrected training images change the training. Corrected validation and test images change what is measured, "
@@ -176,21 +210,21 @@ def _offer_training(run: RunView, known: Mapping[int, Mark]) -> None:
     )
     if st.button("Train again with these corrections", icon=":material/replay:", type="primary", help=TRAIN):
         with page_frame.refusals():
-            selection.train_with(run, known)
+            selection.train_with(run, answered)
 
 
 TRAIN = (
     "Fills the form of the Train page with this run's settings. Dropped images and duplicates are neither trained on "
-    "nor tested on; relabelled images are of their new class."
+    "nor tested on; relabelled images have their new class."
 )
-# What is about one split, and what about all images; no docstrings here, for Streamlit shows those of a page.
-PARTS = {
+# Parts of the page about one split, and parts about all images. (Streamlit would show a docstring here on the page.)
+SPLIT_PARTS = {
     "pairs": ("Confused classes", classes.confused),
     "slices": ("Scores of classes and slices", classes.slices),
 }
-WHOLE = {
+DATA_PARTS = {
     "labels": ("Label errors", _labels),
-    "twice": ("Duplicates", _twice),
+    "twice": ("Duplicates", _duplicates),
     "leaks": ("Leakage", _leaks),
     "marks": ("Marked images", _marked),
 }

@@ -1,4 +1,4 @@
-"""All figures, by the question that their folder asks. A new one shows up without an edit here."""
+"""All figures, grouped by the question of their folder. New figures appear without an edit here."""
 
 import importlib
 import re
@@ -6,24 +6,31 @@ import re
 import lab.figures
 
 FLAGSHIP = "surrogates"
-"""The figure that the page opens with."""
+"""The figure that the page shows first."""
+
 MORE = "More"
-"""Topic of the figures from outside the package."""
+"""Topic of figures of plug-ins."""
 
 
 def topics() -> dict[str, list[str]]:
-    """Question, as the docstring of a folder asks it, to names of figures: the flagship's first, and in the order in
-    which a paper prints them."""
+    """Return the names of figures by question (the docstring of their folder).
 
-    def place(name: str) -> tuple[bool, str, int, str]:
+    The topic of the flagship comes first. Figures have the order of the paper.
+    """
+
+    def position(name: str) -> tuple[bool, str, int, str]:
         source = lab.figures.get(name).source
-        match = re.search(r"figures? (\d+)", source)  # what only equations and slides tell comes last
-        return name != FLAGSHIP, source[:3], int(match[1]) if match else 99, name
+        match = re.search(r"figures? (\d+)", source)
+        number = int(match[1]) if match else 99  # figures after an equation or a slide come last
+        return name != FLAGSHIP, source[:3], number, name
 
-    shelves: dict[str, list[str]] = {}
+    by_question: dict[str, list[str]] = {}
     for group, names in lab.figures.groups().items():
-        question = "" if group == "more" else importlib.import_module(f"lab.figures.{group}").__doc__ or group
-        if whole := [name for name in names if name in lab.figures.entries()]:
-            shelves[question.strip() or MORE] = sorted(whole, key=place)
-    order = sorted(shelves, key=lambda title: (FLAGSHIP not in shelves[title], title == MORE))
-    return {title: shelves[title] for title in order}
+        question = MORE
+        if group != "more":
+            question = (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
+        usable = [name for name in names if name in lab.figures.entries()]
+        if usable:
+            by_question[question] = sorted(usable, key=position)
+    order = sorted(by_question, key=lambda question: (FLAGSHIP not in by_question[question], question == MORE))
+    return {question: by_question[question] for question in order}

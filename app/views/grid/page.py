@@ -1,4 +1,4 @@
-"""Images: the whole data set of a run as a grid; filter and sort it, select images, tag them."""
+"""Images: the data set of a run as a grid. Filter and sort it, select images and tag them."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,11 @@ from app.shared import background, page_frame
 from lab.data import ImageSet
 from lab.runs.marks import Mark
 
-SIZES, SIZE = (60, 120, 240), 120
+# Numbers of images on a page to choose from, and the first of them.
+SIZES = (60, 120, 240)
+SIZE = 120
+# Most characters of a search.
 LONGEST = 200
-"""Characters of a search."""
 NO_SPLIT = "no split"
 ORDERS = {
     "set": "Order of the data set",
@@ -27,106 +29,144 @@ ORDERS = {
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What the page shows: images of a run's data set.
+class GridScene:
+    """What the Images page shows: images of a run's data set.
 
-    split: name of the split of each image, str [n]. right: whether the nearest neighbour of each is of its class,
-    float64 [n], NaN where it was not measured.
+    split: str [n], name of each image's split.
+    right: float64 [n], 1 if the nearest neighbour of an image has its class, 0 if not, NaN if it was not measured.
+    marks: item to the user's mark.
     """
 
     run: RunView
     images: ImageSet
     split: np.ndarray
     right: np.ndarray
-    said: dict[int, Mark]
+    marks: dict[int, Mark]
 
-    def card(self, item: int, judged: bool) -> Card:
-        """judged: whether the card says if the nearest neighbour is right."""
-        mark = self.said.get(item, Mark())
-        answer = f"{mark.answer} → {mark.label}" if mark.label else mark.answer
-        words = [answer, *(f"#{tag}" for tag in mark.tags)]
+    def card(self, item: int, with_verdict: bool) -> Card:
+        """Return the card of an image. with_verdict: show whether its nearest neighbour is right."""
+        mark = self.marks.get(item, Mark())
+        words = [f"#{tag}" for tag in mark.tags]
+        if mark.label:
+            words.insert(0, f"{mark.answer} → {mark.label}")
+        elif mark.answer:
+            words.insert(0, mark.answer)
         return cards.of_image(
             self.run,
             self.images,
             item,
             f"{served.pictures(self.run.name, self.run.stamp)}{item}",
-            right=self._verdict(item) if judged else None,
+            right=self._verdict(item) if with_verdict else None,
             value=str(self.split[item]),
-            subtitle=" · ".join(filter(None, words)),
+            subtitle=" · ".join(words),
         )
 
     def _verdict(self, item: int) -> cards.Right:
-        """Whether the nearest neighbour of an image is of its class."""
+        """Return whether the nearest neighbour of an image has its class."""
         if not cards.has_class(self.images, item):
             return "unknown" if self.images.class_names else None
-        return None if np.isnan(self.right[item]) else bool(self.right[item])
+        if np.isnan(self.right[item]):
+            return None
+        return bool(self.right[item])
 
 
 @page_frame.page("Images", "All images of a data set: filter and sort them, select some, tag them.")
 def images_of_the_set() -> None:
-    run = run_choice.choose_run()
-    images = cache.images(run.name, run.stamp)
-    split, right = np.full(len(images), NO_SPLIT, object), np.full(len(images), np.nan)
-    for name, one in images.splits.items():
-        split[one.items] = name
-    for name in run.splits:
-        whole = cache.split_view(run, name).whole
-        right[whole.query.items] = whole.stored.get("r@1", np.nan)
-    scene = Scene(run, images, split.astype(str), right, selection.known(run))
-    counts = dict(zip(*np.unique(scene.split, return_counts=True), strict=True))
+    scene = _scene(run_choice.choose_run())
+    names, counts = np.unique(scene.split, return_counts=True)
     with st.sidebar:
-        passing, measured = _passing(scene, counts), not np.isnan(scene.right).all()
-        offered = {name: title for name, title in ORDERS.items() if name != "wrong" or measured}
-        order = page_frame.select("Order", offered, key="grid order", link="order")
+        passing = _filter(scene, dict(zip(names, counts, strict=True)))
+        orders = dict(ORDERS)
+        if np.isnan(scene.right).all():
+            del orders["wrong"]
+        order = page_frame.select("Order", orders, key="grid order", link="order")
         size = page_frame.choice("Images on a page", SIZES, key="grid size", initial=SIZE, link="shown")
-    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    page_frame.say(f"{scene.run.summary} · {len(scene.images):,} images: {listed}")
-    items = _ordered(scene, passing, order)
-    here = items[page_frame.part("grid page", len(items), size)]
-    selection.bar(run, {"page": here, "all": items} if len(items) > len(here) else {"all": items})
-    note = "Click to select; Shift and a click selects all up to there."
-    nothing = "No image passes. Widen the filter, or clear the search."
-    drawn = [scene.card(item, order == "wrong") for item in here.tolist()]
-    section = CardSection("images", f"{len(items):,} images", drawn, note, nothing)
-    gallery([section], key="grid", **selection.choosable(run, [section]))
-    page_frame.turn("grid page", len(items), size)
+    splits = ", ".join(f"{count:,} {name}" for name, count in zip(names, counts, strict=True))
+    page_frame.say(f"{scene.run.summary} · {len(scene.images):,} images: {splits}")
+    items = _sort(scene, passing, order)
+    shown = items[page_frame.page_slice("grid page", len(items), size)]
+    offered = {"all": items}
+    if len(items) > len(shown):
+        offered = {"page": shown, "all": items}
+    selection.bar(scene.run, offered)
+
+    # The cards of this page.
+    section = CardSection(
+        "images",
+        f"{len(items):,} images",
+        [scene.card(item, order == "wrong") for item in shown.tolist()],
+        "Click to select; Shift and a click selects all images up to there.",
+        "No image passes. Widen the filter, or clear the search.",
+    )
+    gallery([section], key="grid", **selection.choosable(scene.run, [section]))
+    page_frame.page_buttons("grid page", len(items), size)
 
 
-def _passing(scene: Scene, counts: dict[str, int]) -> np.ndarray:
-    """The images that pass all that the sidebar says, int64 [m]."""
-    run, images, everything = scene.run, scene.images, np.arange(len(scene.images))
-    chosen, tags = selection.read(run), selection.saved(run)
-    marked = np.array([item for item, mark in scene.said.items() if mark.answer], np.int64)
-    lists = {"all": everything, "selected": chosen, "marked": marked}
-    lists |= {f"tag {name}": one for name, one in tags.items()}
-    titles = {"all": "All images", "selected": "The selected ones", "marked": "Those with an answer"}
-    titled = {one: f"{titles.get(one, one[4:])} ({len(items):,})" for one, items in lists.items()}
-    items = lists[page_frame.select("Show", titled, key="grid of", link="only")]
-    splits = page_frame.several("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
+def _scene(run: RunView) -> GridScene:
+    """Read the splits, stored metrics and marks of a run's data set."""
+    images = cache.images(run.name, run.stamp)
+    split = np.full(len(images), NO_SPLIT, object)
+    for name, members in images.splits.items():
+        split[members.items] = name
+    right = np.full(len(images), np.nan)
+    for name in run.splits:
+        collection = cache.split_view(run, name).collection
+        right[collection.query.items] = collection.stored.get("r@1", np.nan)
+    return GridScene(run, images, split.astype(str), right, selection.marks_of(run))
+
+
+def _filter(scene: GridScene, counts: dict[str, int]) -> np.ndarray:
+    """Draw the filters and return the images that pass, int64 [m]. counts: number of images of each split."""
+    run = scene.run
+    images = scene.images
+    all_items = np.arange(len(images))
+    answered = np.array([item for item, mark in scene.marks.items() if mark.answer], np.int64)
+    selected = selection.read(run)
+    lists = {"all": all_items, "selected": selected, "marked": answered}
+    labels = {
+        "all": f"All images ({len(all_items):,})",
+        "selected": f"Selected images ({len(selected):,})",
+        "marked": f"Images with an answer ({len(answered):,})",
+    }
+    for name, items in selection.saved(run).items():
+        lists[f"tag {name}"] = items
+        labels[f"tag {name}"] = f"{name} ({len(items):,})"
+
+    # Start with the chosen list, then filter by split, words and fields.
+    items = lists[page_frame.select("Show", labels, key="grid of", link="only")]
+    splits = page_frame.multiselect("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
     words = page_frame.text("Find", key="grid words", most=LONGEST, link="find", placeholder="file or class")
-    with st.popover("Filter" + (" (on)" if filters.on(images) else ""), icon=":material/filter_alt:"):
-        narrowed = filters.choose(images, everything, run.name, "every split", run.stamp, sides=False)
-    keep = np.isin(scene.split[items], splits) if splits else np.ones(len(items), bool)
+    with filters.popover(images):
+        chosen = filters.choose(images, all_items, run.name, "every split", run.stamp, sides=False)
+
+    passing = chosen.queries(images, items)
+    if splits:
+        passing = passing & np.isin(scene.split[items], splits)
     if words.strip():
-        keep &= np.isin(items, filters.holding(filters.texts_of(run.name, run.stamp, images), words))
-    return items[keep & narrowed.queries(images, items)]
+        rows = filters.rows_with_words(filters.texts_of(run.name, run.stamp, images), words)
+        passing = passing & np.isin(items, rows)
+    return items[passing]
 
 
-def _ordered(scene: Scene, items: np.ndarray, order: str) -> np.ndarray:
+def _sort(scene: GridScene, items: np.ndarray, order: str) -> np.ndarray:
+    """Return the items in the chosen order."""
     images = scene.images
     if order == "class":
         names = images.names_of(images.labels[items])
         return items[np.argsort(names, kind="stable")]
     if order == "name":
-        return items[np.argsort(np.array([str(images.keys[item]) for item in items]), kind="stable")]
+        names = np.array([str(images.keys[item]) for item in items])
+        return items[np.argsort(names, kind="stable")]
     if order == "errors":
         view = cache.any_view(scene.run)
-        whole = background.or_wait(cache.features(view))
-        found, place = background.or_wait(cache.label_errors(view, whole)), np.full(len(images), np.inf)
-        place[whole.items[found.rows]] = np.arange(len(found))
-        return items[np.argsort(place[items], kind="stable")]
-    # What was not measured is NaN, which comes last.
-    return items[np.argsort(scene.right[items], kind="stable")] if order == "wrong" else items
+        features = background.or_wait(cache.features(view))
+        errors = background.or_wait(cache.label_errors(view, features))
+        position = np.full(len(images), np.inf)
+        position[features.items[errors.rows]] = np.arange(len(errors))
+        return items[np.argsort(position[items], kind="stable")]
+    if order == "wrong":  # images that were not measured are NaN, which comes last
+        return items[np.argsort(scene.right[items], kind="stable")]
+    return items
 
 
 images_of_the_set()

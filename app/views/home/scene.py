@@ -1,4 +1,4 @@
-"""What the first page tells: two runs that answer the same queries, and the query that shows best what differs."""
+"""The comparison on the first page: two runs on the same queries, and the query that shows their difference best."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +11,7 @@ import streamlit as st
 import lab.losses
 from app.results import cache, run_choice
 from app.results.cache import SPLITS, SplitView
-from app.results.run_choice import Library
+from app.results.run_choice import RunLibrary
 from app.shared import background
 from lab.evaluation.comparison import changes
 from lab.inference import paired
@@ -19,41 +19,44 @@ from lab.inference.over_classes import FEWEST
 from lab.runs import Run
 from lab.runs.folder import QUEUED, RUNNING
 
-LOOKED_AT = 50
-"""Newest runs among which two are looked for."""
+NEWEST = 50
+"""Number of newest runs to choose from."""
 
-TAUGHT = {
+DESCRIPTIONS = {
     "classification": "Trained to name things",
     "proxy": "Trained to gather each kind around one point",
     "pair": "Trained on pairs of pictures",
     "triplet": "Trained on triplets of pictures",
     "ranking": "Trained to put the right ones first",
 }
-"""Family of a loss to what it teaches, for somebody who knows none."""
+"""Family of a loss to its description for readers who do not know any loss."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How one run answers. share: queries whose first neighbour is right, 0 to 1."""
+    """The result of a run. share: fraction of queries whose nearest neighbour is right."""
 
     view: SplitView
     share: float
 
     @property
-    def taught(self) -> str:
-        """What the network was trained for, in words."""
-        loss = run_choice.chosen_name(run_choice.described(self.view.run.folder), "loss")
-        known = loss in lab.losses.names() and loss not in lab.losses.broken()
-        words = TAUGHT.get(lab.losses.get(loss).family or "") if known else None
+    def training(self) -> str:
+        """How the network was trained, in words."""
+        loss = run_choice.chosen_name(run_choice.config_of(self.view.run.folder), "loss")
         name = loss.replace("_", " ")
-        return f"{words} ({name})" if words else f"Trained with {name}"
+        if loss in lab.losses.names() and loss not in lab.losses.broken():
+            family = lab.losses.get(loss).family
+            if family in DESCRIPTIONS:
+                return f"{DESCRIPTIONS[family]} ({name})"
+        return f"Trained with {name}"
 
 
 @dataclass(frozen=True)
-class Scene:
+class HomeScene:
     """Two runs, the one with the lower share first.
 
-    verdict: how they differ, in words. item: the query, None where the second mends nothing that the first has wrong.
+    verdict: their difference in words.
+    item: the query, or None if the second run is right for no query that the first has wrong.
     """
 
     answers: tuple[Answer, Answer]
@@ -61,53 +64,75 @@ class Scene:
     item: int | None
 
 
-def find(known: Library) -> Scene | None:
-    """The newest two runs that answer the same queries but were made differently; None without such a pair, or while
-    their queries are being measured."""
-    for one, two in _pairs(known):
-        of_one, of_two = _columns(one), _columns(two)
-        if of_one is None or of_two is None:
+def find(runs: RunLibrary) -> HomeScene | None:
+    """Return the newest two runs on the same queries with different settings.
+
+    Return None if there is no such pair, or while their metrics are computed.
+    """
+    for first, second in _pairs(runs):
+        first_metrics = _metrics(first)
+        second_metrics = _metrics(second)
+        if first_metrics is None or second_metrics is None:
             return None
-        both = [(one, of_one), (two, of_two)]
-        (low, before), (high, after) = sorted(both, key=lambda answer: float(np.nanmean(answer[1]["r@1"])))
-        items, first, then = changes(low.whole, high.whole, before["r@1"], after["r@1"])
-        _, worse, better = changes(low.whole, high.whole, before["MAP@R"], after["MAP@R"])
-        # The query is that whose first true matches gain most among those that only the second answers right.
-        gains = np.where((first < 1) & (then == 1), better - worse, -np.inf)
-        item = int(items[gains.argmax()]) if np.isfinite(gains).any() else None
-        verdict = _verdict(low.key, high.key, first, then, low.whole.query.labels[low.whole.rows(items)])
-        return Scene((Answer(low, float(first.mean())), Answer(high, float(then.mean()))), verdict, item)
+        if np.nanmean(first_metrics["r@1"]) <= np.nanmean(second_metrics["r@1"]):
+            return _compare(first, second, first_metrics, second_metrics)
+        return _compare(second, first, second_metrics, first_metrics)
     return None
 
 
-def _pairs(known: Library) -> Iterator[tuple[SplitView, SplitView]]:
-    """Pairs that may be compared, newest first."""
-    ended = [run for run in known.runs if run_choice.state_of(run) not in (RUNNING, QUEUED)][:LOOKED_AT]
-    for run, other in combinations(ended, 2):
-        with suppress(ValueError, OSError):  # one that cannot be read, which its own pages say
-            views = _views(run, other)
-            if views and all(view.whole.judged for view in views):
+def _compare(low: SplitView, high: SplitView, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> HomeScene:
+    """Compare a run with a better one. before, after: their metrics of every query."""
+    items, low_hits, high_hits = changes(low.collection, high.collection, before["r@1"], after["r@1"])
+    _, low_scores, high_scores = changes(low.collection, high.collection, before["MAP@R"], after["MAP@R"])
+    # Of the queries that only the better run has right, take the one with the largest gain.
+    gains = np.where((low_hits < 1) & (high_hits == 1), high_scores - low_scores, -np.inf)
+    item = None
+    if np.isfinite(gains).any():
+        item = int(items[gains.argmax()])
+    labels = low.collection.query.labels[low.collection.rows(items)]
+    verdict = _verdict(low.key, high.key, low_hits, high_hits, labels)
+    answers = (Answer(low, float(low_hits.mean())), Answer(high, float(high_hits.mean())))
+    return HomeScene(answers, verdict, item)
+
+
+def _pairs(runs: RunLibrary) -> Iterator[tuple[SplitView, SplitView]]:
+    """Yield the pairs of runs that can be compared, newest first."""
+    ended = [run for run in runs.runs if run_choice.state_of(run) not in (RUNNING, QUEUED)]
+    for first, second in combinations(ended[:NEWEST], 2):
+        with suppress(ValueError, OSError):  # the run's own pages report what cannot be read
+            views = _views(first, second)
+            if views and all(view.collection.judged for view in views):
                 yield views
 
 
-def _views(run: Run, other: Run) -> tuple[SplitView, SplitView] | None:
-    """The split of both that pages show first, if both embedded the same images of it under the same numbers."""
-    if run_choice.described(run) == run_choice.described(other):
+def _views(first: Run, second: Run) -> tuple[SplitView, SplitView] | None:
+    """Return the first common split of two runs with different settings, if its images have the same item numbers."""
+    if run_choice.config_of(first) == run_choice.config_of(second):
         return None
-    one, two = run_choice.view(run), run_choice.view(other)
-    split = next((split for split in SPLITS if split in one.splits and split in two.splits), None)
-    if split is None or not run_choice.share_images(run, other, split):
+    first_run = run_choice.view(first)
+    second_run = run_choice.view(second)
+    for split in SPLITS:
+        if split in first_run.splits and split in second_run.splits:
+            break
+    else:
         return None
-    views = cache.split_view(one, split), cache.split_view(two, split)
-    if not np.array_equal(views[0].whole.query.items, views[1].whole.query.items):
+    if not run_choice.share_images(first, second, split):
         return None
-    return views if cache.common(*views).joined.same_numbers else None
+    first_view = cache.split_view(first_run, split)
+    second_view = cache.split_view(second_run, split)
+    if not np.array_equal(first_view.collection.query.items, second_view.collection.query.items):
+        return None
+    if not cache.common(first_view, second_view).joined.same_numbers:
+        return None
+    return first_view, second_view
 
 
-def _columns(view: SplitView) -> dict[str, np.ndarray] | None:
-    """What is known of every query: what the evaluation kept, or what is measured behind the page."""
-    stored = dict(view.whole.stored)
-    return stored if {"r@1", "MAP@R"} <= stored.keys() else background.if_ready(cache.measured(view))
+def _metrics(view: SplitView) -> dict[str, np.ndarray] | None:
+    """Return the metrics of every query: the stored ones, or those computed in the background once they are ready."""
+    stored = dict(view.collection.stored)
+    if {"r@1", "MAP@R"} <= stored.keys():
+        return stored
+    return background.if_ready(cache.measured(view))
 
 
 @st.cache_data(max_entries=20, show_spinner=False)

@@ -1,4 +1,4 @@
-"""What the Inspect page asks the inspector, and keeps: a loss, a batch, and what the one does to the other."""
+"""The choice of a loss, and the inspection of its gradients on a batch."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What the inspector says about a loss on a batch.
+class LossInspection:
+    """The inspection of a loss on a batch.
 
-    limits: why there is no gradient per pair, in a sentence; the pairs then tell what one step does to them.
-    weights: where the class weights of the loss come from; empty when it has none.
+    values: loss of each query.
+    limits: why there is no gradient per pair, or "". `pairs` is then the effect of one gradient step.
+    weights: where the class weights of the loss come from, or "".
     """
 
     pairs: PairGradients
@@ -40,90 +41,106 @@ class Findings:
 
 
 def choose_loss(run: Run) -> ChosenLoss:
-    """Draw the loss and its knobs; the run's own first, with its knobs."""
+    """Draw the choice of a loss and its parameters. At first they are those of the run."""
     config = run.config
-    names = knob_forms.offered("lab.losses")
-    first = config.loss.name if config.loss.name in names else SECTIONS["loss"].default  # it may not be here
-    if st.session_state.setdefault("loss of", run.name) != run.name:  # another run brings its own loss
-        st.session_state["loss of"], st.session_state["loss"] = run.name, first
-    titles = {one: entry_in_words(one) + " (the run's own)" * (one == config.loss.name) for one in names}
-    name = page_frame.select("Loss", titles, key="loss", initial=first)
+    names = knob_forms.available("lab.losses")
+    first = config.loss.name
+    if first not in names:  # the run's loss is not installed here
+        first = SECTIONS["loss"].default
+    if st.session_state.setdefault("loss of", run.name) != run.name:  # the user has chosen another run
+        st.session_state["loss of"] = run.name
+        st.session_state["loss"] = first
+    labels = {name: entry_in_words(name) for name in names}
+    if config.loss.name in labels:
+        labels[config.loss.name] += " (the run's own)"
+
+    # The parameters of the loss, which the URL holds.
+    name = page_frame.select("Loss", labels, key="loss", initial=first)
     knobs = knob_forms.open_knobs(SECTIONS["loss"], name)
     root = f"inspect.{run.name}.{name}"
-    sliders.adopt(config.loss, name, knobs, root)
-    with page_frame.fold("Settings of this loss", link="settings"):
+    sliders.load(config.loss, name, knobs, root)
+    with page_frame.expander("Settings of this loss", link="settings"):
         values = sliders.panel(knobs, root)
-    sliders.tell(config.loss, name, values)
-    wrapped = bool(config.wrappers) and name == config.loss.name
-    if wrapped:
-        page_frame.say(f"With the run's wrappers: {', '.join(one.name for one in config.wrappers)}.")
-    return ChosenLoss(name, values, wrapped)
+    sliders.store(config.loss, name, values)
+    is_wrapped = bool(config.wrappers) and name == config.loss.name
+    if is_wrapped:
+        wrappers = ", ".join(wrapper.name for wrapper in config.wrappers)
+        page_frame.say(f"With the run's wrappers: {wrappers}.")
+    return ChosenLoss(name, values, is_wrapped)
 
 
-def on_pairs(run: Run) -> bool:
-    """Whether the run's loss compares embeddings with each other, so that its pairs have gradients."""
-    name = run_choice.chosen_name(run_choice.described(run), "loss")
+def has_pair_gradients(run: Run) -> bool:
+    """Return whether the run's loss compares embeddings with each other, so that pairs have gradients."""
+    name = run_choice.chosen_name(run_choice.config_of(run), "loss")
     return name in lab.losses.names() and lab.losses.get(name).family not in ("classification", "proxy")
 
 
 def check(batch: InspectedBatch) -> None:
-    """Refuse what no loss can be asked of.
+    """Refuse a batch that no loss can use.
 
     Raises:
-        ValueError: there is no pair to look at, or none of one class.
+        ValueError: the batch has no pair, or no positive pair.
     """
     if len(batch) < 2:
-        raise ValueError("This batch has fewer than two usable embeddings, so there is no pair to look at.")
+        raise ValueError("This batch has fewer than two usable embeddings, so it has no pair.")
     if len(np.unique(batch.embedded.labels)) == len(batch):
-        raise ValueError("No two images of this batch share a class, so no loss has anything to pull together.")
+        raise ValueError("No two images of this batch have the same class, so it has no positive pair.")
 
 
 @background.job("Inspecting every pair", keep=16)
-def find(view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> Findings:
-    """Inspect a loss on a batch. about, code: change when the batch or the loss does.
+def examine(view: SplitView, batch_key: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> LossInspection:
+    """Inspect a loss on a batch. batch_key, code: identify the batch and the loss.
 
     Raises:
-        ValueError: the loss cannot be made or cannot be called on this batch; says why.
+        ValueError: the loss cannot be created or cannot be called on this batch.
     """
     from lab import inspect
 
     loss, labels, weights = loss_for(view.run.folder, _chosen, _batch, view.split)
     vectors = _batch.embedded.vectors
+    limits = ""
     try:
-        pairs, limits = inspect.pair_gradients(loss, vectors, labels), ""
+        pairs = inspect.pair_gradients(loss, vectors, labels)
     except ValueError as error:
-        pairs, limits = inspect.pair_motion(loss, vectors, labels), _in_words(error, loss, _chosen)
+        pairs = inspect.pair_motion(loss, vectors, labels)
+        limits = _message(error, loss, _chosen)
     pairs = replace(pairs, name=entry_in_words(_chosen.name))
-    # SiMix asks with mixtures, too; they come after the images.
+    # With SiMix there are more queries, the mixtures. They come after the images.
     values = inspect.query_values(loss, vectors, labels).values[: len(_batch)]
-    return Findings(pairs, inspect.wrong_direction(pairs), inspect.dead_gradients(pairs), values, limits, weights)
+    wrong = inspect.wrong_direction(pairs)
+    dead = inspect.dead_gradients(pairs)
+    return LossInspection(pairs, wrong, dead, values, limits, weights)
 
 
-def _in_words(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
-    """What the library says, with the loss called as everywhere on the page and not by its class."""
+def _message(error: ValueError, loss: Any, choice: ChosenLoss) -> str:
+    """Return the message of an error, with the name of the loss on this page in place of its class."""
     return re.sub(rf"\b{type(loss).__name__}\b", entry_in_words(choice.name), str(error))
 
 
 @background.job("Comparing the loss with the metrics", keep=32)
 def bounds(
-    view: SplitView, about: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
+    view: SplitView, batch_key: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
 ) -> dict[str, MetricBound]:
-    """Whether the loss bounds the metrics' errors, query by query: by metric. It is taken without wrappers and without
-    mixing images: a mixture has no true metric.
+    """Check for each metric whether the loss bounds its error, query by query.
+
+    The loss is used without wrappers and without mixed images, because a mixture has no true metric.
 
     Raises:
         ValueError: the loss has no value per query.
     """
     from lab import inspect
 
-    plain = ChosenLoss(_chosen.name, _chosen.values | ({"simix": False} if "simix" in _chosen.values else {}))
+    values = dict(_chosen.values)
+    if "simix" in values:
+        values["simix"] = False
+    plain = ChosenLoss(_chosen.name, values)
     loss, labels, _ = loss_for(view.run.folder, plain, _batch, view.split)
     vectors = _batch.embedded.vectors
     try:
         by_metric = {"AP": inspect.metric_bound(loss, vectors, labels)}
     except ValueError as error:
-        raise ValueError(_in_words(error, loss, _chosen)) from error
+        raise ValueError(_message(error, loss, _chosen)) from error
     for k in (1, 4):
         by_metric[f"recall@{k}"] = inspect.metric_bound(loss, vectors, labels, "recall_at_k", k)
-    named = entry_in_words(_chosen.name)
-    return {metric: replace(bound, name=named) for metric, bound in by_metric.items()}
+    name = entry_in_words(_chosen.name)
+    return {metric: replace(bound, name=name) for metric, bound in by_metric.items()}

@@ -1,4 +1,4 @@
-"""Inspect: what a loss does to every pair of a batch, shown on the images."""
+"""Inspect: the gradient of a loss for every pair of a batch, shown on the images."""
 
 from __future__ import annotations
 
@@ -17,37 +17,41 @@ from app.results import cards, run_choice
 from app.results.cache import SplitView
 from app.shared import address, background, charts, page_frame
 from app.views.inspect import inspector
-from app.views.inspect.inspector import ChosenLoss, Findings
+from app.views.inspect.inspector import ChosenLoss, LossInspection
 from lab.runs.building import batches
 from lab.runs.building.batches import InspectedBatch
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-
+# Parts of the page, by their value in the URL.
 PARTS = {
     "images": "Images of a query",
     "wrong": "Wrong direction",
     "dead": "Dead gradients",
     "bounds": "Bound on a metric",
 }
-"""What the page can show, by the word in its address."""
-MOTION = "pair_motion shows what one step does to the pairs instead."  # the inspector's advice to who writes code
+# Advice in the library's message that is for readers who write code.
+MOTION = "pair_motion shows what one step does to the pairs instead."
+# Most images of a list, and most pairs.
 NEAREST = 40
 PAIRS = 18
 CHART = {"displaylogo": False}
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What the page is about. at: the place of the query in the batch."""
+class InspectScene:
+    """What the Inspect page shows.
+
+    batch_key: identifies the batch. row: the query's row in the batch.
+    """
 
     view: SplitView
     batch: InspectedBatch
-    about: str
+    batch_key: str
     loss: ChosenLoss
-    findings: Findings
-    at: int
+    inspection: LossInspection
+    row: int
 
     @property
     def items(self) -> np.ndarray:
@@ -57,8 +61,9 @@ class Scene:
     def labels(self) -> np.ndarray:
         return self.batch.embedded.labels
 
-    def card(self, place: int, **look: Any) -> Card:
-        return cards.card(self.view, self.items[place], **look)
+    def card(self, row: int, **fields: Any) -> Card:
+        """Return the card of an image of the batch."""
+        return cards.card(self.view, self.items[row], **fields)
 
 
 @page_frame.page(
@@ -66,67 +71,105 @@ class Scene:
     "The gradient of any loss on every pair of a batch: which pairs it pulls together, pushes apart or ignores.",
 )
 def inspect() -> None:
-    view = run_choice.choose_split(run_choice.choose_run(fits=inspector.on_pairs))
+    view = run_choice.choose_split(run_choice.choose_run(preferred=inspector.has_pair_gradients))
     run_choice.need_classes(view)
+    query = view.collection.query
     folder = view.run.folder
-    offered = batches.offered(folder)
-    address.adopt("loss", str, lab.losses.names())
+    sources = batches.offered(folder)
+    address.load("loss", str, lab.losses.names())
     with st.sidebar:
-        code = page_frame.select("Batch", offered, key="batch", link="batch")
-        came = address.adopt("query", int, lambda item: code != batches.QUERY or view.whole.row(item) is not None)
-        if code == batches.DRAWN:
-            page_frame.keep("sampled", 0, lambda draw: 0 <= draw < 2**31, link="sampled")
-            another = {"sampled": st.session_state["sampled"] + 1}
-            look: dict[str, Any] = {"icon": ":material/casino:", "width": "stretch"}
-            st.button("Draw another batch", on_click=lambda: st.session_state.update(another), **look)
+        code = page_frame.select("Batch", sources, key="batch", link="batch")
+
+        def is_query(item: int) -> bool:
+            return code != batches.QUERY or view.collection.row(item) is not None
+
+        has_new_query = address.load("query", int, is_query)
+        draw = _choose_draw(code)
         chosen = inspector.choose_loss(folder)
         st.divider()
-        part = page_frame.few("Show", PARTS, key="show", link="show")
+        part = page_frame.radio("Show", PARTS, key="show", link="show")
+
+    # Read the batch. A batch around a query needs a query with a class.
     item = st.session_state.get("query")
-    if code == batches.QUERY and view.whole.row(item) is None:
-        known = view.whole.query.items[view.whole.query.labelled]  # a query without a class asks no loss anything
-        item = st.session_state["query"] = int(known[0])
-    draw = st.session_state.get("sampled", 0)
-    batch = batches.read(folder, code, view.whole, draw, item)
-    about = f"{code}/{view.split}/{draw if code == batches.DRAWN else ''}/{item if code == batches.QUERY else ''}"
-    _say(view, batch, offered[code])
-    if came and item not in batch.embedded.items:
+    if code == batches.QUERY and view.collection.row(item) is None:
+        item = int(query.items[query.labelled][0])
+        st.session_state["query"] = item
+    batch = batches.read(folder, code, view.collection, draw, item)
+    batch_key = f"{code}/{view.split}/"
+    if code == batches.DRAWN:
+        batch_key += str(draw)
+    batch_key += "/"
+    if code == batches.QUERY:
+        batch_key += str(item)
+    _describe(view, batch, sources[code])
+    if has_new_query and item not in batch.embedded.items:
         address.refuse("query")
     inspector.check(batch)
-    findings = background.or_wait(inspector.find(view, about, chosen.code, chosen, batch))
-    at = _query_of(batch, findings, code, item)
-    address.tell("loss", chosen.name)
-    address.tell("query", int(batch.embedded.items[at]))
-    scene = Scene(view, batch, about, chosen, findings, at)
-    if findings.limits:
-        words = findings.limits.replace(MOTION, "Shown instead is what one step does to the pairs.")
+
+    # Inspect the loss on the batch.
+    inspection = background.or_wait(inspector.examine(view, batch_key, chosen.code, chosen, batch))
+    row = _query_row(batch, inspection, code, item)
+    address.store("loss", chosen.name)
+    address.store("query", int(batch.embedded.items[row]))
+    if inspection.limits:
+        words = inspection.limits.replace(MOTION, "The page shows instead what one gradient step does to the pairs.")
         st.info(page_frame.as_text(words))
-        st.button("Show recall@k on these embeddings", on_click=lambda: st.session_state.update(loss="recall_at_k"))
-    if findings.weights:
-        page_frame.say(findings.weights)
-    {"images": _images, "wrong": _wrong, "dead": _dead, "bounds": _bound}[part](scene)
+        st.button("Show recall@k on these embeddings", on_click=_choose_recall)
+    if inspection.weights:
+        page_frame.say(inspection.weights)
+    scene = InspectScene(view, batch, batch_key, chosen, inspection, row)
+    if part == "images":
+        _draw_images(scene)
+    elif part == "wrong":
+        _draw_wrong(scene)
+    elif part == "dead":
+        _draw_dead(scene)
+    else:
+        _draw_bounds(scene)
 
 
-def _query_of(batch: InspectedBatch, findings: Findings, code: str, item: int | None) -> int:
-    """The place of the query: the one that was chosen, else the one that the loss is worst for."""
+def _choose_draw(code: str) -> int:
+    """Draw the button for another random batch, and return the number of the current one."""
+
+    def draw_another() -> None:
+        st.session_state["sampled"] += 1
+
+    if code == batches.DRAWN:
+        page_frame.keep("sampled", 0, lambda number: 0 <= number < 2**31, link="sampled")
+        st.button("Draw another batch", on_click=draw_another, icon=":material/casino:", width="stretch")
+    return st.session_state.get("sampled", 0)
+
+
+def _choose_recall() -> None:
+    st.session_state["loss"] = "recall_at_k"
+
+
+def _query_row(batch: InspectedBatch, inspection: LossInspection, code: str, item: int | None) -> int:
+    """Return the row of the chosen query, or else of the query with the largest loss."""
     if code == batches.QUERY:
         return 0
-    places = np.flatnonzero(batch.embedded.items == item)
-    if len(places):
-        return int(places[0])
-    at = 0 if np.isnan(findings.values).all() else int(np.nanargmax(findings.values))
-    st.session_state["query"] = int(batch.embedded.items[at])
-    return at
+    rows = np.flatnonzero(batch.embedded.items == item)
+    if len(rows):
+        return int(rows[0])
+    row = 0
+    if not np.isnan(inspection.values).all():
+        row = int(np.nanargmax(inspection.values))
+    st.session_state["query"] = int(batch.embedded.items[row])
+    return row
 
 
-def _say(view: SplitView, batch: InspectedBatch, title: str) -> None:
+def _describe(view: SplitView, batch: InspectedBatch, title: str) -> None:
+    """Draw a line about the batch, and its embeddings with NaN or infinity."""
     classes = len(np.unique(batch.embedded.labels))
-    of = view.provenance if batch.step is None else f"embeddings of step {batch.step:,}"
-    page_frame.say(f"{view.run.summary} · {title}: {len(batch):,} images of {classes:,} classes, {of}. {batch.note}")
+    provenance = view.provenance
+    if batch.step is not None:
+        provenance = f"embeddings of step {batch.step:,}"
+    words = f"{title}: {len(batch):,} images of {classes:,} classes, {provenance}. {batch.note}"
+    page_frame.say(f"{view.run.summary} · {words}")
     if batch.broken:
         st.warning(
-            f"{len(batch.broken):,} embeddings of this batch hold NaN or infinity; they are shown here and left out "
-            "of what follows."
+            f"{len(batch.broken):,} embeddings of this batch contain NaN or infinity; they are shown here and left "
+            "out of the rest of the page."
         )
         broken = [cards.card(view, item) for item in batch.broken[:NEAREST]]
         gallery([CardSection("broken", "Not finite", broken, size="small")], key="broken", on_pick=lambda *_: None)
@@ -135,161 +178,192 @@ def _say(view: SplitView, batch: InspectedBatch, title: str) -> None:
 # --- the gradient on the images -----------------------------------------------------------------------------------
 
 
-def _images(scene: Scene) -> None:
-    findings, at = scene.findings, scene.at
-    _strip(scene)
-    order = _others(findings.pairs.similarities[at], at)
-    same = scene.labels == scene.labels[at]
-    late = order[NEAREST:][same[order[NEAREST:]]]
-    near = [_moved(scene, place, rank) for rank, place in enumerate(order[:NEAREST], start=1)]
-    unit = "gradient ∂loss/∂cosine" if findings.pairs.kind == "gradient" else "change of the cosine by one step"
+def _draw_images(scene: InspectScene) -> None:
+    """Draw the images of the batch by their similarity to the query, with the gradient of each pair."""
+    _draw_queries(scene)
+    pairs = scene.inspection.pairs
+    order = _by_similarity(pairs.similarities[scene.row], scene.row)
+    near = [_gradient_card(scene, row, rank) for rank, row in enumerate(order[:NEAREST], start=1)]
+    unit = "change of the cosine by one step"
+    if pairs.kind == "gradient":
+        unit = "gradient ∂loss/∂cosine"
     note = f"▲ pulled closer, ▼ pushed away ({unit}); hatched with ✗: against the label"
     sections = [CardSection("near", "By similarity to the query", near, note)]
-    if len(late):
-        ranks = findings.pairs.ranks[at]
-        further = [_moved(scene, place, int(ranks[place])) for place in late]
+    rest = order[NEAREST:]
+    matches = rest[scene.labels[rest] == scene.labels[scene.row]]
+    if len(matches):
+        further = [_gradient_card(scene, row, int(pairs.ranks[scene.row][row])) for row in matches]
         sections.append(CardSection("late", "Same class, further down", further))
-    gallery(sections, key="inspected", on_pick=candidates.pick, query=_panel(scene))
-    st.text(findings.pairs.summary)
+    gallery(sections, key="inspected", on_pick=candidates.pick, query=_query_panel(scene))
+    st.text(pairs.summary)
     st.link_button("Play with this batch", _playground(scene), icon=":material/sports_esports:")
 
 
-def _playground(scene: Scene) -> str:
-    """The address of the ranking playground on the batch, with the loss where it has it."""
+def _playground(scene: InspectScene) -> str:
+    """Return the URL of the ranking playground with this batch, and with this loss if the playground has it."""
     from lab import playground
 
-    name, values = scene.loss.name, scene.loss.values
-    known = name in playground.loss_names()
-    start = {"loss": name, "knobs": values, "query": scene.at} if known else {}
-    batch, images = scene.batch.embedded, scene.view.images
-    about = f"{scene.view.run.name}/{scene.about}/{scene.loss.code}/{scene.at}"
-    code = hashlib.blake2b(about.encode(), digest_size=8).hexdigest()
-    return served.playground(code, lambda: playground.of_batch(batch, images, start))
+    start = {}
+    if scene.loss.name in playground.loss_names():
+        start = {"loss": scene.loss.name, "knobs": scene.loss.values, "query": scene.row}
+    batch = scene.batch.embedded
+    images = scene.view.images
+    identity = f"{scene.view.run.name}/{scene.batch_key}/{scene.loss.code}/{scene.row}"
+    name = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    return served.playground(name, lambda: playground.of_batch(batch, images, start))
 
 
-def _strip(scene: Scene) -> None:
-    """The images of the batch to choose a query from, the worst first."""
-    values = np.where(np.isnan(scene.findings.values), -np.inf, scene.findings.values)
-    order = np.argsort(-values, kind="stable")[:NEAREST]
-    queries = [scene.card(at, value="" if np.isinf(values[at]) else f"{values[at]:.3g}") for at in order]
-    note = "ordered by the loss of each as a query; click one to see its gradients"
-    look: dict[str, Any] = {"size": "small", "current": int(scene.items[scene.at]), "turns": True}
-    strip = CardSection("batch", "Queries, worst first", queries, note, **look)
-    gallery([strip], key="inspected batch", on_pick=candidates.pick)
+def _draw_queries(scene: InspectScene) -> None:
+    """Draw the images of the batch to choose a query from, those with the largest loss first."""
+    losses = scene.inspection.values
+    order = np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")[:NEAREST]
+    queries = []
+    for row in order:
+        value = "" if np.isnan(losses[row]) else f"{losses[row]:.3g}"
+        queries.append(scene.card(row, value=value))
+    section = CardSection(
+        "batch",
+        "Queries, worst first",
+        queries,
+        "ordered by the loss of each query; click a query to see its gradients",
+        size="small",
+        current=int(scene.items[scene.row]),
+        turns=True,
+    )
+    gallery([section], key="inspected batch", on_pick=candidates.pick)
 
 
-def _others(similarities: np.ndarray, at: int) -> np.ndarray:
+def _by_similarity(similarities: np.ndarray, row: int) -> np.ndarray:
+    """Return all rows but one, the most similar first."""
     order = np.argsort(-similarities, kind="stable")
-    return order[order != at]
+    return order[order != row]
 
 
-def _moved(scene: Scene, place: int, rank: int) -> Card:
-    pairs, at = scene.findings.pairs, scene.at
-    right = bool(scene.labels[place] == scene.labels[at])
-    bar = _bar(float(pairs.gradients[at, place]), pairs.scale, right)
-    return scene.card(place, rank=rank, right=right, value=f"{pairs.similarities[at, place]:.3f}", bar=bar)
+def _gradient_card(scene: InspectScene, row: int, rank: int) -> Card:
+    """Return the card of an image with the gradient of its pair with the query."""
+    pairs = scene.inspection.pairs
+    right = bool(scene.labels[row] == scene.labels[scene.row])
+    bar = _bar(float(pairs.gradients[scene.row, row]), pairs.scale, right)
+    return scene.card(row, rank=rank, right=right, value=f"{pairs.similarities[scene.row, row]:.3f}", bar=bar)
 
 
 def _bar(gradient: float, scale: float, same: bool) -> Bar:
-    """Direction, size and verdict of one pull or push."""
+    """Return the bar of a gradient. scale: the largest magnitude. same: whether the pair has the same class."""
     share = abs(gradient) / scale if scale > 0 else 0.0
     if share <= 1e-8:
         return Bar(0.0, "· not moved")
-    wrong = (gradient > 0) == same
-    word = "▲ pull" if gradient < 0 else "▼ push"
-    return Bar(share, f"{word} {abs(gradient):.2g}" + (" ✗" if wrong else ""), wrong)
+    words = f"▲ pull {-gradient:.2g}" if gradient < 0 else f"▼ push {gradient:.2g}"
+    is_wrong = (gradient > 0) == same
+    if is_wrong:
+        words += " ✗"
+    return Bar(share, words, is_wrong)
 
 
-def _panel(scene: Scene) -> Query:
-    """The query with what is known of it within its batch."""
+def _query_panel(scene: InspectScene) -> Query:
+    """Return the query's panel with its loss and gradients in the batch."""
     from lab.inspect import average_precision
 
-    pairs, at = scene.findings.pairs, scene.at
-    others = _others(pairs.similarities[at], at)
-    same, gradients = scene.labels[others] == scene.labels[at], pairs.gradients[at, others]
-    active = pairs.active[at, others]
-    value = scene.findings.values[at]
-    ap = average_precision(pairs.similarities[at, others], same)
-    wrong = int((active & np.where(same, gradients > 0, gradients < 0)).sum())
+    pairs = scene.inspection.pairs
+    row = scene.row
+    others = _by_similarity(pairs.similarities[row], row)
+    same = scene.labels[others] == scene.labels[row]
+    gradients = pairs.gradients[row, others]
+    active = pairs.active[row, others]
+    wrong = active & np.where(same, gradients > 0, gradients < 0)
+    value = scene.inspection.values[row]
+    ap = average_precision(pairs.similarities[row, others], same)
     facts = [
         ("query's loss", "–" if np.isnan(value) else f"{value:.4g}", "value of the loss for this query alone"),
         ("batch loss", f"{pairs.value:.4g}", "value of the loss for the whole batch"),
         ("AP here", "–" if np.isnan(ap) else f"{ap:.3f}", "average precision among the images of the batch"),
         ("same class", f"{int(same.sum())}", "its true matches in the batch"),
         ("moved", f"{int(active.sum())} of {len(others)}", "images whose similarity to the query has a gradient"),
-        ("against label", f"{wrong}", "pairs that go against their label"),
+        ("against label", f"{int(wrong.sum())}", "pairs that go against their label"),
     ]
-    return cards.query(scene.view, int(scene.items[at]), facts)
+    return cards.query(scene.view, int(scene.items[row]), facts)
 
 
 # --- wrong directions, dead gradients ------------------------------------------------------------------------------
 
 
-def _wrong(scene: Scene) -> None:
-    direction = scene.findings.direction
+def _draw_wrong(scene: InspectScene) -> None:
+    """Draw the pairs whose gradient goes against their label."""
+    direction = scene.inspection.direction
     st.markdown(f"**{page_frame.as_text(direction.summary)}**")
     left, right = st.columns(2, gap="large")
     with left:
         figure = direction.figure().update_traces(textangle=0).update_xaxes(tickangle=0, tickfont={"size": 11})
-        _chart(figure, direction.summary, "wrong direction")
+        _draw_chart(figure, direction.summary, "wrong direction")
     with right:
-        title, empty = "Pairs that go against their label", "None: every pair that moves goes the way its label asks."
-        _pair_gallery(scene, (direction.i, direction.j), title, "strongest first", empty)
+        title = "Pairs that go against their label"
+        empty = "None: every pair that moves goes in the direction of its label."
+        _draw_pairs(scene, np.stack([direction.i, direction.j], 1), title, "strongest first", empty)
     st.caption(
         "A wrong direction is not always a fault: a loss that pulls on whole neighbourhoods may need it. In a loss "
         "that is defined pair by pair it is a fault."
     )
 
 
-def _dead(scene: Scene) -> None:
-    dead = scene.findings.dead
+def _draw_dead(scene: InspectScene) -> None:
+    """Draw the wrongly ranked pairs without a gradient."""
+    dead = scene.inspection.dead
     st.markdown(f"**{page_frame.as_text(dead.summary)}**")
-    _chart(dead.figure(), dead.summary, "dead gradients")
+    _draw_chart(dead.figure(), dead.summary, "dead gradients")
     rows = np.flatnonzero(dead.dead)
     rows = rows[np.argsort(-dead.gaps[rows], kind="stable")]
-    title, note = "Wrongly ranked, but not pulled closer", "query left, its match right, the furthest behind first"
-    empty = "None: every true match that stands behind a wrong image is pulled closer."
-    _pair_gallery(scene, (dead.queries[rows], dead.positives[rows]), title, note, empty)
+    pairs = np.stack([dead.queries[rows], dead.positives[rows]], 1)
+    title = "Wrongly ranked, but not pulled closer"
+    note = "query left, its match right, the largest gap first"
+    empty = "None: every true match behind a wrong image is pulled closer."
+    _draw_pairs(scene, pairs, title, note, empty)
 
 
-def _pair_gallery(scene: Scene, pairs: tuple[np.ndarray, np.ndarray], title: str, note: str, empty: str) -> None:
-    count, first = len(pairs[0]), np.stack(pairs, 1)[:PAIRS].tolist()
-    found, shown = scene.findings.pairs, []
-    for at, (i, j) in enumerate(first):
+def _draw_pairs(scene: InspectScene, pairs: np.ndarray, title: str, note: str, empty: str) -> None:
+    """Draw the first pairs of rows [p 2]. A click shows all pairs of the left image."""
+    gradients = scene.inspection.pairs
+    shown = []
+    for index, (i, j) in enumerate(pairs[:PAIRS].tolist()):
         same = bool(scene.labels[i] == scene.labels[j])
-        value = f"{'same class' if same else 'different'}, cosine {found.similarities[i, j]:.3f}"
-        bar = _bar(float(found.gradients[i, j]), found.scale, same)
+        words = "same class" if same else "different"
+        value = f"{words}, cosine {gradients.similarities[i, j]:.3f}"
+        bar = _bar(float(gradients.gradients[i, j]), gradients.scale, same)
         card = cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
-        shown.append(replace(card, id=at))
-    part = f"{note}; {len(shown)} of {count:,} shown, click one to see all pairs of its left image" if count else ""
+        shown.append(replace(card, id=index))
+    words = ""
+    if len(pairs):
+        words = f"{note}; {len(shown)} of {len(pairs):,} shown, click a pair to see all pairs of its left image"
 
-    def pick(section: str, at: int) -> None:
-        st.session_state["query"], st.session_state["show"] = int(scene.items[first[at][0]]), "images"
+    def pick(_section: str, index: int) -> None:
+        st.session_state["query"] = int(scene.items[pairs[index, 0]])
+        st.session_state["show"] = "images"
 
-    gallery([CardSection("pairs", title, shown, part, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
+    gallery([CardSection("pairs", title, shown, words, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
 
 
-def _bound(scene: Scene) -> None:
-    """Whether the loss bounds the metric's error."""
+def _draw_bounds(scene: InspectScene) -> None:
+    """Draw whether the loss bounds the error of each metric."""
     if scene.loss.values.get("simix") or scene.loss.wrapped:
         st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
     bounds = None
     with page_frame.refusals(st.info):
-        job = inspector.bounds(scene.view, scene.about, scene.loss.code, scene.loss, scene.batch)
+        job = inspector.bounds(scene.view, scene.batch_key, scene.loss.code, scene.loss, scene.batch)
         bounds = background.if_ready(job)
     if bounds is None:
         return
     with st.container(horizontal=True):
         for name, bound in bounds.items():
-            words = {"holds": f"✓ 1 − {name}: bound holds", "fails at ties": f"✗ 1 − {name}: fails at ties"}
-            text = words.get(bound.badge, f"✗ 1 − {name}: fails for {len(bound.failing)} queries")
-            st.badge(text, color="blue" if bound.holds else "red")
-    chosen = page_frame.choice("Metric", list(bounds), key="bounded", link="bounded", **page_frame.BARE)
-    _chart(bounds[chosen].figure(), bounds[chosen].summary, f"bound {chosen}")
-    st.text(bounds[chosen].summary)
+            words = f"✗ 1 − {name}: fails for {len(bound.failing)} queries"
+            if bound.badge == "holds":
+                words = f"✓ 1 − {name}: bound holds"
+            elif bound.badge == "fails at ties":
+                words = f"✗ 1 − {name}: fails at ties"
+            st.badge(words, color="blue" if bound.holds else "red")
+    metric = page_frame.choice("Metric", list(bounds), key="bounded", link="bounded", **page_frame.COMPACT)
+    _draw_chart(bounds[metric].figure(), bounds[metric].summary, f"bound {metric}")
+    st.text(bounds[metric].summary)
 
 
-def _chart(figure: go.Figure, alt: str, key: str) -> None:
+def _draw_chart(figure: go.Figure, alt: str, key: str) -> None:
     figure.update_layout(title=None, margin={"t": 30})
     st.plotly_chart(charts.on_page(figure), theme=None, key=f"inspect {key}", alt=alt, config=CHART)
 

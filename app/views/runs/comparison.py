@@ -1,10 +1,10 @@
-"""Runs against each other: scores, settings, means over seeds, and what the settings have to do with the scores."""
+"""Compare runs: scores, settings, means over seeds, and the influence of settings on scores."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +15,10 @@ from app.components.gallery import CardSection, gallery
 from app.results import cache, run_choice
 from app.results.cache import RunView
 from app.results.cards import of_image
-from app.results.run_choice import described, library
+from app.results.run_choice import config_of, library
 from app.shared import background, charts, page_frame, queueing
 from app.views.runs.management import Row
 from lab.core import style
-from lab.data import ImageSet
 from lab.report import knobs, more_seeds
 from lab.report import rows as tables
 from lab.report.methods import NEEDED, MethodComparison, by_setting, of_same_queries, places_by_setting
@@ -30,41 +29,57 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MAX_COMPARED = 12
-"""Runs whose scores and settings stand side by side; knobs and seeds are looked at over all that are selected."""
+"""Most runs whose scores and settings are compared. Seeds and the influence of settings use all selected runs."""
+
 VIEWS = ("Same queries", "Configuration", "Seeds", "Settings")
 DISAGREEING = 12
-"""Queries that are shown where the runs disagree."""
+"""Queries to show on which the runs disagree."""
+
 AXES = 6
-"""Knobs that are drawn until somebody chooses: more do not fit beside each other."""
+"""Axes of the chart until the user chooses them. More do not fit."""
+
 WIDE = 30.0
-"""Highest over lowest value from which on an axis is logarithmic."""
+"""Ratio of the highest to the lowest value from which an axis is logarithmic."""
+
 LONGEST = 18
-"""Characters of a value on an axis."""
+"""Most characters of a value on an axis."""
+
 SCALE = ((0.0, style.VERMILLION), (0.5, "#9A9A9A"), (1.0, style.BLUE))
-"""From low scores to high ones, seen on a light and on a dark page; the last axis says the same."""
+"""Colours from low to high scores, visible on light and dark pages. The last axis shows the scores, too."""
 
 
 def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
-    """Draw the runs against each other. rows: of the table, one a run. split: whose scores the table shows."""
+    """Draw the comparison of some runs. rows: their rows of the table. split: the split of the scores."""
     st.subheader(f"{len(chosen)} runs compared", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        one, other = chosen[0], chosen[-1]
-        common = (name for name in one.splits if run_choice.share_images(one, other, name))
-        if len(chosen) == 2 and next(common, None):
-            page_frame.link_to("browse", "Browse both", {"run": one.name, "rival": f"run:{other.name}"})
-        first, *others = [run.name for run in chosen[:MAX_COMPARED]]  # their charts go on there while these train
-        page_frame.link_to("watch", "Their curves", [("watched", first), *(("also", name) for name in others)])
-    embedded = all(split in one.splits for one in chosen)
-    views = VIEWS if embedded else VIEWS[1:]
-    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.BARE)
+    _draw_links(chosen)
+    views: Sequence[str] = VIEWS
+    if not all(split in run.splits for run in chosen):
+        views = VIEWS[1:]
+    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.COMPACT)
     if view in VIEWS[:2] and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
-        chosen, rows = chosen[:MAX_COMPARED], rows[:MAX_COMPARED]
+        chosen = chosen[:MAX_COMPARED]
     if view == "Same queries":
-        with page_frame.refusals(st.info):  # runs of different images may stand beside each other without being asked
-            _same_queries(chosen, split)
-        return
-    {"Configuration": _differences, "Seeds": _seeds, "Settings": draw_knobs}[view](chosen, rows)
+        with page_frame.refusals(st.info):  # the page may compare all runs without a selection, also of other images
+            _draw_same_queries(chosen, split)
+    elif view == "Configuration":
+        _draw_differences(chosen)
+    elif view == "Seeds":
+        _draw_seeds(chosen, rows)
+    else:
+        draw_knobs(chosen, rows)
+
+
+def _draw_links(chosen: Sequence[Run]) -> None:
+    """Draw links to Browse, for two runs on the same images, and to Watch."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        first, *others = chosen[:MAX_COMPARED]
+        if len(chosen) == 2:
+            other = others[0]
+            if any(run_choice.share_images(first, other, split) for split in first.splits):
+                page_frame.link_to("browse", "Browse both", {"run": first.name, "rival": f"run:{other.name}"})
+        query = [("watched", first.name), *(("also", other.name) for other in others)]
+        page_frame.link_to("watch", "Their curves", query)
 
 
 @background.job("Measuring the runs on the same queries", keep=4)
@@ -72,33 +87,63 @@ def _measured(key: tuple, split: str, _runs: Sequence[Run]) -> SameQueries:
     return same_queries(_runs, split)
 
 
-@background.job("Working out the intervals", keep=16)
-def _against(key: tuple, split: str, column: str, base: int, _found: SameQueries) -> dict[int, str]:
-    """Place of each other run to its difference to the base in words."""
-    others = [at for at in range(len(_found.names)) if at != base]
-    return {at: str(_found.difference(column, base, at)) for at in others}
+@background.job("Computing the confidence intervals", keep=16)
+def _differences_to(key: tuple, split: str, column: str, base: int, _measurement: SameQueries) -> dict[int, str]:
+    """Return the difference of each other run to the base in words, by the run's index."""
+    others = [index for index in range(len(_measurement.names)) if index != base]
+    return {index: str(_measurement.difference(column, base, index)) for index in others}
 
 
 @background.job("Comparing the methods", keep=16)
-def _compared_methods(
-    key: tuple, split: str, column: str, _found: SameQueries, _places: Mapping[str, Sequence[int]]
+def _compare_methods(
+    key: tuple, split: str, column: str, _measurement: SameQueries, _members: Mapping[str, Sequence[int]]
 ) -> MethodComparison:
-    return of_same_queries(_found, _places, [column])
+    return of_same_queries(_measurement, _members, [column])
 
 
-def _same_queries(chosen: Sequence[Run], split: str) -> None:
-    """Every run against one of them on the queries that all have: scores, classes, and where they disagree most."""
+@dataclass(frozen=True)
+class QueryComparison:
+    """The scores of some runs on their common queries.
+
+    key: identifies the runs. column: the metric. base: index of the run to compare with.
+    """
+
+    runs: Sequence[Run]
+    split: str
+    key: tuple
+    measurement: SameQueries
+    column: str
+    base: int
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.measurement.names)
+
+    @property
+    def order(self) -> list[int]:
+        """Indices of the runs: the base first, then by score."""
+        means = np.nanmean(self.measurement.values[self.column], axis=1)
+        return [self.base, *(index for index in np.argsort(-means).tolist() if index != self.base)]
+
+
+def _draw_same_queries(chosen: Sequence[Run], split: str) -> None:
+    """Compare every run with one of them on the common queries: scores, classes, and the largest disagreements."""
     views = [run_choice.view(run) for run in chosen]
-    key = tuple((one.name, one.stamp) for one in views)
-    if (found := background.if_ready(_measured(key, split, chosen))) is None:
+    key = tuple((view.name, view.stamp) for view in views)
+    measurement = background.if_ready(_measured(key, split, chosen))
+    if measurement is None:
         return
-    images, names = cache.images(*key[0]), list(found.names)
+    names = list(measurement.names)
     before = predecessor(chosen[0], library().runs)
-    initial = before.name if before and before.name in names else names[-1]
+    initial = names[-1]
+    if before and before.name in names:
+        initial = before.name
     with st.container(horizontal=True):
-        column = page_frame.select("Score", list(found.values), key="same score", initial="MAP@R", link="by")
-        base = names.index(page_frame.select("Against", names, key="same base", initial=initial, link="against"))
-    if (told := background.if_ready(_against(key, split, column, base, found))) is None:
+        column = page_frame.select("Score", list(measurement.values), key="same score", initial="MAP@R", link="by")
+        base_name = page_frame.select("Against", names, key="same base", initial=initial, link="against")
+    base = names.index(base_name)
+    differences = background.if_ready(_differences_to(key, split, column, base, measurement))
+    if differences is None:
         return
     means = np.nanmean(found.values[column], axis=1)
     order = [base, *(int(at) for at in np.argsort(-means) if at != base)]
@@ -117,74 +162,100 @@ def _same_queries(chosen: Sequence[Run], split: str) -> None:
     _disagreements(found, column, order, views[0], images)
 
 
-def _methods(found: SameQueries, chosen: Sequence[Run], split: str, column: str, base: int, key: tuple) -> None:
-    """The methods behind the runs, over classes and trainings, and a button that trains more of each."""
-    places = places_by_setting(chosen, split)
-    if len(places) < 2:
+def _draw_methods(comparison: QueryComparison) -> None:
+    """Compare the methods of the runs over classes and trainings, with a button that trains more of each."""
+    members = places_by_setting(comparison.runs, comparison.split)
+    if len(members) < 2:
         return
     st.markdown("**Methods**")
-    if any(len(members) > 1 for members in places.values()):
-        first = next(name for name, members in places.items() if base in members)
-        ordered = {first: places[first], **places}  # the baseline first
-        compared = background.if_ready(_compared_methods((key, first), split, column, found, ordered))
-        if compared is None:
+    counts = [len(indices) for indices in members.values()]
+
+    # Intervals over trainings need a method with several runs.
+    if max(counts) > 1:
+        baseline = next(name for name, indices in members.items() if comparison.base in indices)
+        ordered = {baseline: members[baseline], **members}  # the baseline first
+        column = comparison.column
+        key = (comparison.key, baseline)
+        methods = background.if_ready(_compare_methods(key, comparison.split, column, comparison.measurement, ordered))
+        if methods is None:
             return
-        head, body = compared.cells()
+        head, body = methods.cells()
         lines = [dict(zip(head[1:], line[1:], strict=True)) for line in body]
         st.dataframe(lines, hide_index=True, alt=f"{column} of each method, with intervals over classes and trainings")
         for sentence in compared.sentences[: len(lines) - 1]:  # the notes after them stand above already
             page_frame.say(sentence)
         with st.container(horizontal=True):
-            page_frame.offer("LaTeX", compared.latex(), "methods.tex", "text/plain")
-            page_frame.offer("CSV", compared.csv(), "methods.csv")
-    if min(len(members) for members in places.values()) < NEEDED:
-        page_frame.say(f"To compare methods and not networks, train each {NEEDED} times, with other seeds.")
+            page_frame.download("LaTeX", methods.latex(), "methods.tex", "text/plain")
+            page_frame.download("CSV", methods.csv(), "methods.csv")
+    if min(counts) < NEEDED:
+        page_frame.say(f"To compare methods rather than networks, train each {NEEDED} times, with different seeds.")
         st.button(
             f"Train up to {NEEDED} of each",
             key="more seeds",
             icon=":material/casino:",
             on_click=page_frame.refusing(_train_more),
-            args=(chosen, split),
+            args=(comparison.runs, comparison.split),
         )
 
 
 def _train_more(chosen: Sequence[Run], split: str) -> None:
-    """Put the trainings that the methods lack into the queue; select those that have finished already."""
-    known = library().runs
-    lacking: dict[str, RunConfig] = {}
+    """Add the missing trainings of each method to the queue, unless they exist already."""
+    all_runs = library().runs
+    missing: dict[str, RunConfig] = {}
     for members in by_setting(chosen, split).values():
-        trainings = more_seeds.trainings(members[0], [*members, *known], split)
-        lacking.update(more_seeds.missing(members[0], trainings, NEEDED))
-    if not lacking:
-        st.toast("They have been trained already. Select them in the table, too: runs that differ in the seed alone.")
+        trainings = more_seeds.trainings(members[0], [*members, *all_runs], split)
+        missing.update(more_seeds.missing(members[0], trainings, NEEDED))
+    if not missing:
+        st.toast("These runs exist already. Select them in the table, too: they differ only in the seed.")
         return
-    made = queueing.enqueue_named(list(lacking.items()), f"more seeds of {', '.join(run.name for run in chosen)}")
-    names = page_frame.as_text(", ".join(made))
-    st.toast(f"{len(made)} added to the queue: {names}. Select them, too, when they have finished.")
+    group = f"more seeds of {', '.join(run.name for run in chosen)}"
+    added = queueing.enqueue_named(list(missing.items()), group)
+    names = page_frame.as_text(", ".join(added))
+    st.toast(f"{len(added)} added to the queue: {names}. Select them, too, when they have finished.")
 
 
-def _disagreements(found: SameQueries, column: str, order: list[int], shown: RunView, images: ImageSet) -> None:
-    """Queries on which the runs differ most; a click browses one, in the best and the worst run. order: of the runs."""
-    places, cards = found.disagreement(column), []
-    place_of = {int(found.items[at]): int(at) for at in places[:DISAGREEING]}
-    for item, place in place_of.items():
-        scores = found.values[column][:, place]
-        words = " · ".join(f"{scores[at]:.2f}" for at in order[:4]) + " …" * (len(order) > 4)
-        card = of_image(shown, images, item, value=words)
-        each = [f"{found.names[at]} {scores[at]:.2f}" for at in order]
-        cards.append(replace(card, tooltip="\n".join([card.tooltip, *each])))
-    note = f"{column} differs on {len(places):,} queries; scores in the order of the table; click one to browse it"
+def _draw_disagreements(comparison: QueryComparison, view: RunView) -> None:
+    """Draw the queries on which the runs differ most. A click opens Browse with the best and the worst run.
+
+    view: the run whose pictures are drawn.
+    """
+
+    def pick(_section: str, item: int) -> None:
+        st.session_state["apart item"] = item
+
+    measurement = comparison.measurement
+    values = measurement.values[comparison.column]
+    images = cache.images(view.name, view.stamp)
+    disagreeing = measurement.disagreement(comparison.column)
+    index_of = {int(measurement.items[index]): int(index) for index in disagreeing[:DISAGREEING]}
+
+    # A card for each query, with the scores of the first runs.
+    cards = []
+    for item, index in index_of.items():
+        scores = values[:, index]
+        words = " · ".join(f"{scores[run]:.2f}" for run in comparison.order[:4])
+        if len(comparison.order) > 4:
+            words += " …"
+        lines = [f"{measurement.names[run]} {scores[run]:.2f}" for run in comparison.order]
+        card = of_image(view, images, item, value=words)
+        cards.append(replace(card, tooltip="\n".join([card.tooltip, *lines])))
+    note = (
+        f"{comparison.column} differs on {len(disagreeing):,} queries; scores in the order of the table; click a query "
+        "to browse it"
+    )
     section = CardSection("apart", "Where they disagree most", cards, note, "The runs agree on every query.")
-    gallery([section], key="apart", on_pick=lambda _, item: st.session_state.update({"apart item": item}))
-    if (item := st.session_state.pop("apart item", None)) in place_of:
-        place = place_of[item]
-        scores = found.values[column][:, place]
-        best, worst = int(scores.argmax()), int(scores.argmin())
+    gallery([section], key="apart", on_pick=pick)
+
+    item = st.session_state.pop("apart item", None)
+    if item in index_of:
+        index = index_of[item]
+        best = int(values[:, index].argmax())
+        worst = int(values[:, index].argmin())
         query = {
-            "run": found.names[best],
-            "split": found.split,
-            "rival": f"run:{found.names[worst]}",
-            "query": str(found.numbers[best, place]),
+            "run": measurement.names[best],
+            "split": measurement.split,
+            "rival": f"run:{measurement.names[worst]}",
+            "query": str(measurement.numbers[best, index]),
         }
         st.switch_page("views/browse/page.py", query_params=query)
 
@@ -210,23 +281,30 @@ def _classes(found: SameQueries, column: str, base: int) -> None:
         st.dataframe(lines, hide_index=True, column_config=look, alt=alt)
 
 
-def _differences(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
+def _draw_differences(chosen: Sequence[Run]) -> None:
+    """Draw the settings in which some run differs from the first."""
     first = chosen[0]
-    differences = {run.name: difference(first.config, run.config) for run in chosen[1:]}
-    paths = list(dict.fromkeys(path for one in differences.values() for path in one))
-    if not paths:
+    base_values: dict[str, str] = {}
+    values: dict[tuple[str, str], str] = {}  # by setting and run
+    for run in chosen[1:]:
+        for path, (base_value, value) in difference(first.config, run.config).items():
+            base_values[path] = _word(base_value)
+            values[path, run.name] = _word(value)
+    if not base_values:
         st.info("These runs have the same configuration.")
         return
     lines = []
-    for path in paths:
-        base = next(one[path][0] for one in differences.values() if path in one)
-        others = {name: _word(one[path][1]) if path in one else _word(base) for name, one in differences.items()}
-        lines.append({"setting": path, first.name: _word(base), **others})
+    for path, base_value in base_values.items():
+        line = {"setting": path, first.name: base_value}
+        for run in chosen[1:]:
+            line[run.name] = values.get((path, run.name), base_value)
+        lines.append(line)
     st.caption("Only settings in which at least one run differs from the first")
     st.dataframe(lines, hide_index=True, alt="Settings in which the runs differ")
 
 
-def _seeds(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
+def _draw_seeds(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
+    """Draw mean and standard deviation over runs that differ only in their seed."""
     st.caption("Runs that differ only in their seed share a row: mean and sample standard deviation (n - 1)")
     lines = tables.over_seeds(chosen, rows)
     scores = [name for name in tables.columns(lines) if name not in ("runs", "seeds")]
@@ -239,40 +317,58 @@ def _word(value: Any) -> str:
 
 
 def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
-    """The chart and the weights. rows: of the table, one a run."""
+    """Draw the influence of settings on a score: a chart, and the importance of each setting.
+
+    rows: the runs' rows of the table.
+    """
     scores = tables.columns(rows)
-    columns = knobs.varying([described(run) for run in chosen])
+    columns = knobs.varying([config_of(run) for run in chosen])
     if not scores:
         st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
         return
     if not columns:
-        st.info("These runs differ in no setting but their seed. A sweep makes runs that do.")
+        st.info("These runs differ only in their seed. A sweep creates runs with different settings.")
         st.page_link("views/train/page.py", label="Sweep over a setting", icon=":material/tune:")
         return
     score = page_frame.select("Score", scores, key="knob_score", initial="MAP@R", link="score")
     values = [row.get(score) for row in rows]
-    weighed = None
+    importance = None
     with page_frame.refusals(st.caption):
-        weighed = background.if_ready(_importance(repr((columns, values)), columns, values))
-    order = [name for one in weighed.weights for name in one.knobs] if weighed else []
-    known = list(dict.fromkeys([*(name for name in order if name in columns), *columns]))
-    words = f"the {min(AXES, len(known))} most important settings"
-    axes = page_frame.several("Axes", known, key="axes", link="axis", placeholder=words) or known[:AXES]
-    scored = [at for at, value in enumerate(values) if value is not None]
+        importance = background.if_ready(_importance(repr((columns, values)), columns, values))
+    _draw_parallel(columns, score, values, importance)
+    if importance:
+        page_frame.say(knobs.in_words(importance, score))
+    if importance and importance.explained > 0:
+        bars = []
+        for weight in importance.weights:
+            bars.append(Meter(", ".join(weight.knobs), max(0.0, weight.share), _trend(weight.trend)))
+        meters(bars, key="importance")
+
+
+def _draw_parallel(
+    columns: Mapping[str, list[Any]],
+    score: str,
+    values: Sequence[float | None],
+    importance: knobs.Importance | None,
+) -> None:
+    """Draw the runs as lines over the chosen settings, by default the most important ones. values: their scores."""
+    names = []
+    if importance:
+        for weight in importance.weights:
+            names += [name for name in weight.knobs if name in columns]
+    names = list(dict.fromkeys([*names, *columns]))
+    placeholder = f"the {min(AXES, len(names))} most important settings"
+    axes = page_frame.multiselect("Axes", names, key="axes", link="axis", placeholder=placeholder) or names[:AXES]
+    scored = [index for index, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")
-    else:
-        axis_values = {name: [columns[name][at] for at in scored] for name in axes}
-        figure = parallel(axis_values, score, [float(value) for value in values if value is not None])
-        words = f"One line for each of {len(scored)} runs over {', '.join(axes)} and {score}"
-        with st.container(key="figure-room"):
-            st.plotly_chart(figure, key="parallel", alt=words)
-        st.caption("Drag along an axis to pick out lines; drag a name to move an axis.")
-    if weighed:
-        page_frame.say(knobs.in_words(weighed, score))
-    if weighed and weighed.explained > 0:
-        bars = [Meter(", ".join(one.knobs), max(0.0, one.share), _trend(one.trend)) for one in weighed.weights]
-        meters(bars, key="importance")
+        return
+    axis_values = {name: [columns[name][index] for index in scored] for name in axes}
+    figure = parallel(axis_values, score, [float(value) for value in values if value is not None])
+    words = f"One line for each of {len(scored)} runs over {', '.join(axes)} and {score}"
+    with st.container(key="figure-room"):
+        st.plotly_chart(figure, key="parallel", alt=words)
+    st.caption("Drag along an axis to select lines; drag a name to move an axis.")
 
 
 @background.job("Measuring the importance of each setting", keep=32)
@@ -281,20 +377,21 @@ def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[f
 
 
 def _trend(trend: float | None) -> str:
-    """Which way a setting goes with the score, in words."""
+    """Describe whether higher values of a setting go with higher scores."""
     if trend is None:
         return "not a number, so it has no direction"
     if abs(trend) < 0.2:
         return f"no clear direction (rank correlation {trend:+.2f})"
-    return f"higher values go with {'higher' if trend > 0 else 'lower'} scores (rank correlation {trend:+.2f})"
+    direction = "higher" if trend > 0 else "lower"
+    return f"higher values go with {direction} scores (rank correlation {trend:+.2f})"
 
 
 def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[float]) -> go.Figure:
-    """One line a run over parallel axes, the score on the last, where its colour comes from, too."""
+    """Draw one line per run over parallel axes. The last axis is the score, which also colours the lines."""
     import plotly.graph_objects as go
 
     axes = [{"label": name, **axis(values)} for name, values in columns.items()]
-    drawn = go.Parcoords(
+    lines = go.Parcoords(
         dimensions=[*axes, {"label": score, "values": list(scores)}],
         line={"color": list(scores), "colorscale": SCALE, "showscale": False},
         unselected={"line": {"opacity": 0.06}},
@@ -303,21 +400,29 @@ def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[
         tickfont={"size": 12},
         rangefont={"size": 1, "color": charts.CLEAR},
     )
-    return go.Figure(drawn, {"height": 420, "margin": {"l": 70, "r": 60, "t": 70, "b": 24}})
+    return go.Figure(lines, {"height": 420, "margin": {"l": 70, "r": 60, "t": 70, "b": 24}})
 
 
 def axis(values: Sequence[Any]) -> dict[str, Any]:
-    """Places of values on an axis, with the ticks that name them: numbers to scale, everything else evenly."""
+    """Return the positions of values on an axis, and its ticks. Numbers are to scale, everything else is evenly
+    spaced."""
     if not knobs.numbers(values):
         words = sorted({_word(value) for value in values})
+        positions = [words.index(_word(value)) for value in values]
         labels = [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in words]
-        at = [words.index(_word(one)) for one in values]
-        return {"values": at, "tickvals": list(range(len(words))), "ticktext": labels}
+        return {"values": positions, "tickvals": list(range(len(words))), "ticktext": labels}
+
     ticks = sorted(set(values))
-    log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE
-    place = math.log10 if log else float
-    if len(ticks) > 8:
-        ends = (math.floor(math.log10(ticks[0])), math.ceil(math.log10(ticks[-1])) + 1) if log else (0, 0)
-        ticks = [10.0**decade for decade in range(*ends)]
-    named = {"tickvals": [place(one) for one in ticks], "ticktext": [f"{one:g}" for one in ticks]} if ticks else {}
-    return {"values": [place(one) for one in values], **named}
+    is_log = ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE
+    position = math.log10 if is_log else float
+    if len(ticks) > 8 and is_log:
+        first_decade = math.floor(math.log10(ticks[0]))
+        last_decade = math.ceil(math.log10(ticks[-1]))
+        ticks = [10.0**decade for decade in range(first_decade, last_decade + 1)]
+    elif len(ticks) > 8:
+        ticks = []  # Plotly chooses them
+    data: dict[str, Any] = {"values": [position(value) for value in values]}
+    if ticks:
+        data["tickvals"] = [position(tick) for tick in ticks]
+        data["ticktext"] = [f"{tick:g}" for tick in ticks]
+    return data

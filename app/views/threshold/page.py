@@ -1,4 +1,4 @@
-"""Threshold: which similarity means the same, what it lets through and keeps out, and which classes it serves worst."""
+"""Threshold: choose the similarity above which images have the same class; see its error rates and worst classes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +15,21 @@ from app.shared import address, background, page_frame
 from lab.inference.rates import TOO_FEW
 from lab.threshold import INTERVALS, RATES, Pairs
 
+# Session key of the threshold.
 LINE = "threshold line"
-"""In the session's state: where the line was put."""
+# False accept rate of the first threshold. With few negative pairs it is the smallest measurable rate.
 FAR = 0.01
-"""Rate of false accepts at which the line stands at first; of fewer pairs than it takes, the least that can be told."""
+# Number of positions of the line.
 STOPS = 400
-"""Places at which the line may stand."""
+# Pictures of a class.
 SHOWN = 12
-"""Pictures of a class."""
+# Option for all classes in the choice of a class.
 ALL = ""
-"""What stands for all classes among them."""
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What the page shows: the pairs of a split, and the column of the threshold that is looked at."""
+class ThresholdScene:
+    """What the Threshold page shows: the pairs of a split. column: index of the threshold."""
 
     view: SplitView
     pairs: Pairs
@@ -44,103 +44,131 @@ class Scene:
 @page_frame.page("Threshold", "Which similarity means the same, and what is unknown below it.")
 def page() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
-    page_frame.say(f"{view.run.summary} · {view.split}, {len(view.whole.query):,} queries · {view.provenance}")
+    page_frame.say(f"{view.run.summary} · {view.split}, {len(view.collection.query):,} queries · {view.provenance}")
     run_choice.need_classes(view)
     pairs = background.or_wait(cache.all_pairs(view))
     far = max(FAR, 1 / int(pairs.counts.other[:, 0].sum()))
-    lowest, highest = (float(one) for one in pairs.counts.thresholds[[1, -1]])
-    start = float(pairs.counts.thresholds[pairs.let_through(far)])
-    wanted = address.follow("at", float, lambda value: lowest <= value <= highest, key=LINE, default=round(start, 4))
-    scene = Scene(view, pairs, pairs.column(wanted))
-    _histogram(scene)
-    _told(scene)
-    _keep(scene)
-    _classes(scene)
+    thresholds = pairs.counts.thresholds
+    start = float(thresholds[pairs.let_through(far)])
+
+    def is_legal(value: float) -> bool:
+        return bool(thresholds[1] <= value <= thresholds[-1])
+
+    value = address.load_and_store("at", float, is_legal, key=LINE, default=round(start, 4))
+    scene = ThresholdScene(view, pairs, pairs.column(value))
+    _draw_histogram(scene)
+    _draw_rates(scene)
+    _draw_storing(scene)
+    _draw_classes(scene)
 
 
-def _histogram(scene: Scene) -> None:
-    """The pairs of all classes, or of one, under the line."""
-    pairs, names = scene.pairs, {ALL: "all classes"}
-    names |= {str(label): scene.view.images.class_name(label) for label in np.unique(pairs.labels).tolist()}
+def _draw_histogram(scene: ThresholdScene) -> None:
+    """Draw the similarities of the pairs of all classes, or of one class, with the threshold as a line."""
+
+    def move(value: float) -> None:
+        st.session_state[LINE] = round(value, 4)
+
+    pairs = scene.pairs
+    names = {ALL: "all classes"}
+    for label in np.unique(pairs.labels).tolist():
+        names[str(label)] = scene.view.images.class_name(label)
     chosen = page_frame.select("Pairs of", names, key="threshold class", link="class", width=320)
-    label = int(chosen) if chosen else None
-    rows = pairs if label is None else pairs.of_class(label)
+    rows = pairs.of_class(int(chosen)) if chosen else pairs
     edges, same, other = rows.histogram()
+
+    # The line can be at some thresholds of the drawn range, and at the current one.
     thresholds = pairs.counts.thresholds
     inside = np.flatnonzero((thresholds >= edges[0]) & (thresholds <= edges[-1]))
     stops = np.union1d(inside[:: max(1, len(inside) // STOPS)], [scene.column, inside[-1]])
     unit = "cosine similarity" if pairs.similarity == "cosine" else "similarity: minus the squared distance"
-    peaks = [f"{edges[shares.argmax()]:.2f}" for shares in (same, other)]
+    same_peak = f"{edges[same.argmax()]:.2f}"
+    other_peak = f"{edges[other.argmax()]:.2f}"
     threshold(
         thresholds[stops].tolist(),
         key="threshold",
-        on_move=lambda value: st.session_state.update({LINE: round(value, 4)}),
+        on_move=move,
         edges=edges.tolist(),
         same=same.tolist(),
         other=other.tolist(),
         far=rows.counts.far[stops].tolist(),
-        frr=[None if np.isnan(share) else float(share) for share in rows.counts.frr[stops]],
+        frr=[None if np.isnan(rate) else float(rate) for rate in rows.counts.frr[stops]],
         value=scene.value,
         title=f"Similarities of pairs with queries of {names[chosen]}",
         unit=unit,
-        alt=f"Most pairs of one class lie at {peaks[0]}, most pairs of two classes at {peaks[1]}.",
+        alt=f"Most pairs of the same class are at {same_peak}, most pairs of different classes at {other_peak}.",
     )
 
 
-def _told(scene: Scene) -> None:
-    """Every rate at the line with its interval."""
-    found, pairs = background.or_wait(cache.rates(scene.view, scene.column, scene.pairs)), scene.pairs
-    table: dict[str, list] = {"rate": list(RATES)}
-    for column in ("value", "low", "high"):
-        table[column] = [getattr(found[name], column) for name in RATES]
+def _draw_rates(scene: ThresholdScene) -> None:
+    """Draw every rate at the threshold with its confidence interval."""
+    pairs = scene.pairs
+    rates = background.or_wait(cache.rates(scene.view, scene.column, pairs))
+    table = {
+        "rate": list(RATES),
+        "value": [rates[name].value for name in RATES],
+        "low": [rates[name].low for name in RATES],
+        "high": [rates[name].high for name in RATES],
+        "what it counts": list(RATES.values()),
+    }
     percent = st.column_config.NumberColumn(format="percent")
-    look: dict[str, Any] = {"hide_index": True, "column_config": {one: percent for one in ("value", "low", "high")}}
-    st.dataframe(table | {"what it counts": list(RATES.values())}, alt="Rates at the threshold", **look)
-    drawn = f", drawn of {pairs.of:,}" if pairs.of > len(pairs.labels) else ""
-    chance = float(np.interp(scene.value, *pairs.probability()))
-    counts = (int(one[:, 0].sum()) for one in (pairs.counts.same, pairs.counts.other))
+    config: dict[str, Any] = {"value": percent, "low": percent, "high": percent}
+    st.dataframe(table, alt="Rates at the threshold", hide_index=True, column_config=config)
+
+    # How many pairs were compared, and what a similarity at the threshold means.
+    queries = f"{len(pairs.labels):,} queries"
+    if pairs.of > len(pairs.labels):
+        queries += f", sampled from {pairs.of:,}"
+    probability = float(np.interp(scene.value, *pairs.probability()))
     st.caption(
-        f"low and high: {INTERVALS}. {len(pairs.labels):,} queries{drawn}; "
-        "{:,} pairs of one class and {:,} of two. ".format(*counts)
-        + f"At this similarity a pair is of one class with probability {chance:.0%}, where pairs are mixed as "
-        "here (isotonic regression)."
+        f"low and high: {INTERVALS}. {queries}; {int(pairs.counts.same[:, 0].sum()):,} pairs of the same class and "
+        f"{int(pairs.counts.other[:, 0].sum()):,} of different classes. At this similarity a pair has the same class "
+        f"with probability {probability:.0%}, if pairs are mixed as here (isotonic regression)."
     )
-    if any(np.isnan(one.low) for one in found.values()):
+    if any(np.isnan(rate.low) for rate in rates.values()):
         st.caption(TOO_FEW)
 
 
-def _keep(scene: Scene) -> None:
-    """The button that keeps the threshold with the run, and what is kept."""
+def _draw_storing(scene: ThresholdScene) -> None:
+    """Draw the button that stores the threshold with the run, and the stored threshold."""
     run = scene.view.run.folder
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Keep this threshold", type="primary", icon=":material/save:"):
             with page_frame.refusals():
                 lab.threshold.save(run, scene.pairs, scene.column)
         with page_frame.refusals(st.caption):
-            kept = lab.threshold.stored(run)
+            stored = lab.threshold.stored(run)
             page_frame.say(
-                f"Kept with {run.name}: {kept.words}. Below it Browse and `lab query --unknown` say unknown."
+                f"Kept with {run.name}: {stored.words}. Below it Browse and `lab query --unknown` say unknown."
             )
 
 
-def _classes(scene: Scene) -> None:
-    """The classes that the threshold serves worst; a chosen one with its pictures."""
-    found = scene.pairs.classes(scene.column)
+def _draw_classes(scene: ThresholdScene) -> None:
+    """Draw the classes with the lowest utility, and pictures of the chosen class."""
+    classes = scene.pairs.classes(scene.column)
     st.subheader("Classes that this threshold serves worst", anchor=False)
     st.caption(
-        "Utility: harmonic mean of the pairs of a class that are let through and the pairs with other classes that are "
-        f"kept out. How much it varies over classes is OPIS, {scene.pairs.opis:.4f} here: 0 if one threshold serves "
-        "all classes alike. Select a row to see the class."
+        "Utility: harmonic mean of the rate of a class's pairs that are accepted and the rate of its pairs with other "
+        f"classes that are rejected. Its variation over classes is OPIS, {scene.pairs.opis:.4f} here: 0 if one "
+        "threshold serves all classes equally. Select a row to see the class."
     )
-    names = [scene.view.images.class_name(label) for label in found.labels]
-    columns = {"utility": found.utility, "false accepts": found.false_accepts, "false rejects": found.false_rejects}
-    percent = {name: st.column_config.NumberColumn(format="percent") for name in columns}
-    key = f"threshold classes {scene.view.run.name} {scene.view.split}"
-    alt = "Classes by how well the threshold serves them, the worst first"
-    row = page_frame.choose_row({"class": names} | columns, key=key, column_config=percent, alt=alt)
-    label = int(found.labels[0 if row is None else row])
-    whole = scene.view.whole
-    items = whole.gallery.items[whole.gallery.labels == label][:SHOWN]
+    table = {
+        "class": [scene.view.images.class_name(label) for label in classes.labels],
+        "utility": classes.utility,
+        "false accepts": classes.false_accepts,
+        "false rejects": classes.false_rejects,
+    }
+    percent = st.column_config.NumberColumn(format="percent")
+    row = page_frame.choose_row(
+        table,
+        key=f"threshold classes {scene.view.run.name} {scene.view.split}",
+        column_config={"utility": percent, "false accepts": percent, "false rejects": percent},
+        alt="Classes by how well the threshold serves them, the worst first",
+    )
+
+    # Pictures of the selected class, or of the worst.
+    label = int(classes.labels[row or 0])
+    gallery_set = scene.view.collection.gallery
+    items = gallery_set.items[gallery_set.labels == label][:SHOWN]
     shown = [cards.card(scene.view, item) for item in items]
     name = scene.view.images.class_name(label)
     gallery([CardSection("class", name, shown)], key="threshold pictures", on_pick=lambda *_: None)

@@ -1,4 +1,4 @@
-"""All settings: the whole form with a search, and what trains besides this one run."""
+"""The form with all settings, a search, sweeps and devices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,16 +22,22 @@ TABS = {
     "Training": ("training",),
     "Evaluation": ("metrics", "evaluation"),
 }
-"""Where each section stands in the form."""
-APPLIED, SET = "form filled from", "form set"
-"""In the session's state: the configuration that the answers asked for when the form was last filled, and what the form
-changes in it, as words."""
+"""Tab to its sections."""
+
+APPLIED = "form filled from"
+"""Session key of the configuration of the answers when the form was last filled."""
+
+SET = "form set"
+"""Session key of the changes of the form to that configuration, as words."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """config: None while something is wrong. swept: the knob of a sweep, or None, and its values. devices: of this
-    machine, which share the runs."""
+class FormResult:
+    """The result of the form.
+
+    config: None while a setting is illegal. swept, values: the parameter of a sweep, if any, and its values.
+    devices: of this machine, which share the runs.
+    """
 
     config: RunConfig | None
     swept: str | None = None
@@ -40,32 +46,39 @@ class Asked:
 
 
 def take() -> None:
-    """Take over what another page has put into the form: all of it is then a change of the defaults."""
+    """Read the configuration that another page has put into the form, as changes of the default configuration."""
     filled = st.session_state.pop(knob_forms.FILLED, None)
     if filled is not None:
-        st.session_state["images"], st.session_state[APPLIED] = "filled", RunConfig.of()
+        st.session_state["images"] = "filled"
+        st.session_state[APPLIED] = RunConfig.of()
         st.session_state[SET] = overrides.words(overrides.sections(filled), RunConfig.of())
 
 
-def draw(base: RunConfig) -> Asked:
-    """Draw the fold; closed it is quick, and what was changed in it stays. base: what the answers ask for."""
-    _begin_from(base)
-    knob_forms.settle()
-    read = {name: knob_forms.section_form(name, None) for name in lab.runs.SECTIONS}
-    sections = {name: one for name, (one, _) in read.items()}
-    wrong = {name: why for name, (_, why) in read.items() if why}
-    st.session_state[SET] = overrides.words(sections, base)
-    changes = f" ({len(st.session_state[SET])} changed)" if st.session_state[SET] else ""
-    with page_frame.fold(f"All settings{changes}", link="settings"):
+def draw(base: RunConfig) -> FormResult:
+    """Draw the form in an expander. base: configuration of the answers to the questions."""
+    _fill(base)
+    knob_forms.update_defaults()
+
+    # Read the form without drawing it, because it may be closed.
+    sections = {}
+    errors = {}
+    for name in lab.runs.SECTIONS:
+        sections[name], error = knob_forms.section_form(name, None)
+        if error:
+            errors[name] = error
+    changes = overrides.words(sections, base)
+    st.session_state[SET] = changes
+    label = f"All settings ({len(changes)} changed)" if changes else "All settings"
+    with page_frame.expander(label, link="settings"):
         if page_frame.is_open("settings"):
-            _form()
-        if not address.tell("set", st.session_state[SET], []):
+            _draw_form()
+        if not address.store("set", changes, []):
             st.caption("There are too many changes for a link; export the YAML to share them.")
-        config = _checked(sections, wrong)
+        config = _checked(sections, errors)
         if config is None:
-            return Asked(None)
+            return FormResult(None)
         swept, values = _sweep(config)
-        devices = page_frame.several(
+        devices = page_frame.multiselect(
             "Devices",
             {device.name: device.words for device in machine.devices()},
             key="devices",
@@ -73,25 +86,33 @@ def draw(base: RunConfig) -> Asked:
             placeholder=f"as set in the form: {config.training.knobs.device}",
             help="Several devices share the runs, one run per device at a time.",
         )
-        return Asked(config, swept, values, devices)
+        return FormResult(config, swept, values, devices)
 
 
-def _begin_from(base: RunConfig) -> None:
-    """Fill the form where the answers, or the address, are others: what was changed by hand stays, but for what the
-    answers decide anew."""
+def _fill(base: RunConfig) -> None:
+    """Fill the form if the answers or the URL have changed.
+
+    Changes by the user are kept, unless new answers set the same setting.
+    """
     before = st.session_state.get(APPLIED)
-    news = address.adopt("set", list, key=SET, many=True, default=[])
-    if before == base and not news:
+    is_new_url = address.load("set", list, key=SET, many=True, default=[])
+    if before == base and not is_new_url:
         return
-    decided = lab.runs.difference(before, base) if before and not news else {}
-    words = [w for w in st.session_state.get(SET, []) if not {p := w.partition("=")[0], f"{p}.name"} & decided.keys()]
-    knob_forms.fill(overrides.applied(words, base))
+    set_by_answers = set()
+    if before and not is_new_url:
+        set_by_answers = set(lab.runs.difference(before, base))
+    kept = []
+    for change in st.session_state.get(SET, []):
+        path, _, _ = change.partition("=")
+        if path not in set_by_answers and f"{path}.name" not in set_by_answers:
+            kept.append(change)
+    knob_forms.fill(overrides.applied(kept, base))
     del st.session_state[knob_forms.FILLED]
     st.session_state[APPLIED] = base
 
 
-def _form() -> None:
-    """Draw all fields: by tabs, or those that a search finds."""
+def _draw_form() -> None:
+    """Draw all fields in tabs, or the fields that match a search."""
     words = page_frame.text(
         "Search the settings", key="search", most=100, placeholder="a name, or what it does"
     ).strip()
@@ -102,34 +123,45 @@ def _form() -> None:
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
     for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
         with tab:
-            for at, name in enumerate(sections if tab.open else ()):
-                if at:
+            if not tab.open:
+                continue
+            for index, name in enumerate(sections):
+                if index > 0:
                     st.divider()
                 knob_forms.heading(name)
                 knob_forms.section_form(name)
 
 
-def _checked(sections: dict[str, Any], wrong: dict[str, str]) -> RunConfig | None:
-    """The configuration, or None with the sentences that say why there is none."""
-    if not wrong:
+def _checked(sections: dict[str, Any], errors: dict[str, str]) -> RunConfig | None:
+    """Return the configuration, or draw the errors and return None."""
+    if not errors:
         try:
             return settings.confine(RunConfig.of(sections))
         except ValueError as error:
-            wrong = {"": str(error)}
+            errors = {"": str(error)}
     st.subheader("Not yet complete", anchor=False)
-    for name, sentence in wrong.items():
-        tab = next((t for t, names in TABS.items() if name in names), "")
-        st.warning(f"**{tab}** {page_frame.as_text(sentence)}" if tab else page_frame.as_text(sentence))
+    for name, sentence in errors.items():
+        words = page_frame.as_text(sentence)
+        for tab, names in TABS.items():
+            if name in names:
+                words = f"**{tab}** {words}"
+        st.warning(words)
     return None
 
 
 def _sweep(config: RunConfig) -> tuple[str | None, str]:
-    """A setting and the values that it takes in turn, each in a run of its own."""
-    knobs = queueing.single_knobs(config)
-    page_frame.keep("grid knob", None, knobs, link="grid")
-    look: dict[str, Any] = {"index": None, "placeholder": "none", "persist_state": "session"}
+    """Choose the setting of a sweep and its values. Each value is a run."""
+    paths = queueing.single_knobs(config)
+    page_frame.keep("grid knob", None, paths, link="grid")
     path = st.selectbox(
-        "Sweep over a setting", knobs, key="grid knob", help="A run for each of several values.", **look
+        "Sweep over a setting",
+        paths,
+        key="grid knob",
+        help="A run for each of several values.",
+        index=None,
+        placeholder="none",
+        persist_state="session",
     )
-    look = {"placeholder": "0.01, 0.05, 0.1", "disabled": path is None}
-    return path, page_frame.text("Values", key="grid values", link="values", **look)
+    placeholder = "0.01, 0.05, 0.1"
+    values = page_frame.text("Values", key="grid values", link="values", placeholder=placeholder, disabled=path is None)
+    return path, values

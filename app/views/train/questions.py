@@ -1,4 +1,4 @@
-"""Three questions to somebody who knows no setting: which images, how long may it take, and what matters."""
+"""Three questions that set up a training: which images, how long may it take, and what matters."""
 
 import os
 from collections import Counter
@@ -29,7 +29,12 @@ from lab.runs.building import overrides, user_images
 from lab.runs.building.user_images import Fitted, Survey
 from lab.runs.config import presets
 
-FOLDER, ZIP, SET, VECTORS, RECIPE, FILLED = "folder", "zip", "set", "vectors", "recipe", "filled"
+FOLDER = "folder"
+ZIP = "zip"
+SET = "set"
+VECTORS = "vectors"
+RECIPE = "recipe"
+FILLED = "filled"
 IMAGES = {
     FOLDER: "A folder of mine",
     ZIP: "A ZIP file",
@@ -37,127 +42,199 @@ IMAGES = {
     VECTORS: "Imported vectors",
     RECIPE: "A recipe",
 }
+"""Answers to the first question, by their value in the URL."""
+
 LENGTHS = {"short": "A first look", "usual": "A good result", "long": "The best"}
-HEAD, WHOLE = "head", "Train the whole network"
-A_HEAD = "Keep the network, train a head"
+"""Answers to the second question."""
+
+HEAD = "head"
+"""Answer to the second question that trains only a head."""
+
+HEAD_LABEL = "Keep the network, train a head"
+WHOLE_LABEL = "Train the whole network"
+
 AIMS = {"find": "Finding the same thing", "sort": "Sorting by kind"}
-"""Each question's answers, by what stands for them in the session's state and the address."""
-WHAT_COUNTS = (
+"""Answers to the third question."""
+
+AIM_HELP = (
     "Finding: the first results count, as in a search for one thing. Sorting: all images of a kind count, as when "
     "pictures are put in order. The answer chooses the loss."
 )
-ABOUT = "About, on this machine when it does nothing else."
-AT_HAND, NEXT = "my folder", "next images"
-"""In the session's state: the folder that is looked at; what the first question's next answer."""
-BEGINNING = 20
-"""Seconds that a training takes besides its steps, about."""
+LENGTH_HELP = "Approximate, on this machine when it does nothing else."
+
+CURRENT_FOLDER = "my folder"
+"""Session key of the chosen folder."""
+
+NEXT = "next images"
+"""Session key of the next answer to the first question."""
+
+START_SECONDS = 20
+"""Approximate seconds of a training besides its steps."""
+
 SHOWN = 200
-"""Problems that are listed."""
+"""Most problems to list."""
 
 
 @dataclass(frozen=True)
-class Begun:
-    """What the answers ask for. config: None while one is missing. why: what will be done, in words. name: of a run.
-    baseline: of a head, what measures the network as it came."""
+class Answers:
+    """The configuration that follows from the answers.
+
+    config: None while an answer is missing. explanation: what will be trained. name: proposed name of the run.
+    baseline: for a head, the configuration that measures the pretrained network.
+    """
 
     config: RunConfig | None = None
-    why: str = ""
+    explanation: str = ""
     name: str = ""
     baseline: RunConfig | None = None
 
 
-def ask() -> Begun:
-    """Draw the questions."""
-    if next_one := st.session_state.pop(NEXT, None):
-        st.session_state["images"] = next_one
-    filled = FILLED in (st.session_state.get("images"), st.query_params.get("images"))
-    offered = IMAGES | ({FILLED: "As filled in"} if filled else {})
-    images = page_frame.choice("Which images?", offered, key="images", initial=SET, link="images")
+def ask() -> Answers:
+    """Draw the questions and return the answers."""
+    next_images = st.session_state.pop(NEXT, None)
+    if next_images:
+        st.session_state["images"] = next_images
+    options = dict(IMAGES)
+    if FILLED in (st.session_state.get("images"), st.query_params.get("images")):
+        options[FILLED] = "As filled in"
+    images = page_frame.choice("Which images?", options, key="images", initial=SET, link="images")
     if images == FILLED:
-        return Begun(RunConfig.of(), "What was put into the form is trained. All of it stands below.")
+        return Answers(RunConfig.of(), "The training uses the settings that were put into the form below.")
     if images == RECIPE:
-        return _recipe()
+        return _ask_recipe()
     if images == ZIP:
         _unpack()
-        return Begun()
+        return Answers()
     if images == SET:
-        help = "They need no download: 6,000 emoji, 497 letters in ten typefaces, handwritten digits."
-        known = dict(zip(user_images.BUILT_IN, map(entry_in_words, user_images.BUILT_IN), strict=True))
-        name = page_frame.select("Set", known, key="set", link="of", help=help)
-        return _length_and_aim(lambda *chosen: user_images.built_in(name, user_images.this_machine(), *chosen))
+        return _ask_built_in()
     if images == VECTORS:
-        return _vectors()
-    folder = folder_picker.pick("Folder of the classes", key=AT_HAND, link="folder", recent=folders())
-    survey = _folder(folder) if folder else None
-    fit = (lambda *chosen: user_images.fitted(survey, user_images.this_machine(), *chosen)) if survey else None
-    source = (str(folder), _state(folder)) if survey and folder and user_images.has_network() else None
-    return _length_and_aim(fit, "" if folder is None else queueing.plain_name(folder.name)[:80], source)
+        return _ask_vectors()
+    return _ask_folder()
+
+
+def _ask_built_in() -> Answers:
+    """Ask for a built-in data set, and how to train on it."""
+    labels = {name: entry_in_words(name) for name in user_images.BUILT_IN}
+    help = "They need no download: 6,000 emoji, 497 letters in ten typefaces, handwritten digits."
+    name = page_frame.select("Set", labels, key="set", link="of", help=help)
+
+    def fit(length: str, aim: str) -> Fitted:
+        return user_images.built_in(name, user_images.this_machine(), length, aim)
+
+    return _length_and_aim(fit)
+
+
+def _ask_folder() -> Answers:
+    """Ask for a folder of images, and how to train on it."""
+    folder = folder_picker.pick("Folder of the classes", key=CURRENT_FOLDER, link="folder", recent=folders())
+    if folder is None:
+        return _length_and_aim(None)
+    name = queueing.plain_name(folder.name)[:80]
+    survey = _survey(folder)
+    if survey is None:
+        return _length_and_aim(None, name)
+
+    def fit(length: str, aim: str) -> Fitted:
+        return user_images.fitted(survey, user_images.this_machine(), length, aim)
+
+    source = None
+    if user_images.has_network():
+        source = (str(folder), _state(folder))
+    return _length_and_aim(fit, name, source)
 
 
 def _length_and_aim(
     fit: Callable[[str, str], Fitted] | None, name: str = "", source: tuple[str, tuple] | None = None
-) -> Begun:
-    """The other two questions. fit: makes settings of their answers; None while the images are not known. source: what
-    a head can be trained on, a folder and its state."""
-    named, fitted = dict(LENGTHS), dict[tuple[str, str], Fitted]()
-    with page_frame.refusals(st.info):
-        fitted = {(length, aim): fit(length, aim) for length in LENGTHS for aim in AIMS} if fit else {}
-        named |= _estimates({length: one.config for (length, _), one in fitted.items()})
-    plans, kind = _plans(*source) if source else None, st.session_state["images"]
-    if heads := kind == FOLDER and user_images.has_network():  # also while the folder is being looked at
-        words = {length: f"{WHOLE}, {one[0].lower()}{one[1:]}" for length, one in named.items()}
-        named = {HEAD: _with_seconds(A_HEAD, plans[1]) if plans else A_HEAD} | words
-    # What is of one kind of images may be too long for another.
-    key, initial = f"length of {kind}", HEAD if heads else "short" if kind == SET else "usual"
-    length = page_frame.choice("How long may it take?", named, key=key, initial=initial, link="length", help=ABOUT)
-    aim = page_frame.choice("What matters?", AIMS, key="aim", link="aim", help=WHAT_COUNTS)
+) -> Answers:
+    """Ask the other two questions.
+
+    Args:
+        fit: returns the settings for a length and an aim, or None while the images are not known.
+        source: the folder on which a head can be trained, and its state.
+    """
+    labels = dict(LENGTHS)
+    fitted: dict[tuple[str, str], Fitted] = {}
+    if fit:
+        with page_frame.refusals(st.info):
+            for length in LENGTHS:
+                for aim in AIMS:
+                    fitted[length, aim] = fit(length, aim)
+            labels |= _estimates({length: chosen.config for (length, _), chosen in fitted.items()})
+    plans = _plans(*source) if source else None
+
+    # A folder offers a head first, also while its images are read.
+    kind = st.session_state["images"]
+    initial = "usual"
+    if kind == SET:
+        initial = "short"
+    elif kind == FOLDER and user_images.has_network():
+        initial = HEAD
+        head = {HEAD: _with_seconds(HEAD_LABEL, plans[1]) if plans else HEAD_LABEL}
+        whole = {length: f"{WHOLE_LABEL}, {label[0].lower()}{label[1:]}" for length, label in labels.items()}
+        labels = {**head, **whole}
+    key = f"length of {kind}"  # kept for each kind of images, because their lengths differ much
+    length = page_frame.choice(
+        "How long may it take?", labels, key=key, initial=initial, link="length", help=LENGTH_HELP
+    )
+    aim = page_frame.choice("What matters?", AIMS, key="aim", link="aim", help=AIM_HELP)
     if length == HEAD:
-        return _begun(plans[0][aim], name) if plans else Begun()
-    chosen = fitted.get((length, aim))
-    return Begun(chosen.config, chosen.sentence, name) if chosen else Begun()
+        return _head_answers(plans[0][aim], name) if plans else Answers()
+    if (length, aim) not in fitted:
+        return Answers()
+    chosen = fitted[length, aim]
+    return Answers(chosen.config, chosen.sentence, name)
 
 
-def _vectors() -> Begun:
-    """A head on vectors that were made elsewhere."""
+def _ask_vectors() -> Answers:
+    """Ask for external embeddings on which a head is trained."""
     runs = [run.name for run in library().runs if run.config.outside and run.splits]
-    address.leave("of", runs, key="vectors of")
+    address.refuse_missing("of", runs, key="vectors of")
     if not runs:
         st.info(
-            "No vectors yet. Bring them on the page Runs, or with `lab import`; then a head can be trained on them."
+            "No vectors yet. Import them on the page Runs, or with `lab import`; then a head can be trained on them."
         )
-        return Begun()
+        return Answers()
     name = page_frame.select("Vectors of", runs, key="vectors of", link="of")
     plans = _plans(str(settings.runs_root() / name), ())
-    aim = page_frame.choice("What matters?", AIMS, key="aim", link="aim", help=WHAT_COUNTS)
-    return _begun(plans[0][aim], f"{name}-head", plans[1]) if plans else Begun()
+    aim = page_frame.choice("What matters?", AIMS, key="aim", link="aim", help=AIM_HELP)
+    if not plans:
+        return Answers()
+    by_aim, seconds = plans
+    return _head_answers(by_aim[aim], f"{name}-head", seconds)
 
 
-def _begun(plan: Plan, name: str, seconds: float = 0.0) -> Begun:
-    network = plan.head.encoder.knobs.base or "what made the vectors"
-    classes = counted(
-        len(plan.images.splits["train"].by_class(plan.images.labels)[0]), "training class", "training classes"
+def _head_answers(plan: Plan, name: str, seconds: float = 0.0) -> Answers:
+    """Return the answers that train a head. seconds: estimated duration, if known."""
+    network = "behind the imported vectors"
+    if plan.head.encoder.knobs.base:
+        network = f"({plan.head.encoder.knobs.base})"
+    count = len(plan.images.splits["train"].by_class(plan.images.labels)[0])
+    classes = counted(count, "training class", "training classes")
+    if seconds:
+        classes += f" ({_with_seconds('about', seconds)} on this machine)"
+    explanation = (
+        f"The network {network} is frozen, every image is embedded once, and a linear head is trained on the "
+        f"features of {classes}. A second run measures the pretrained network as a baseline; Browse and Runs compare "
+        "the two."
     )
-    time = f" ({_with_seconds('about', seconds)} on this machine)" if seconds else ""
-    why = (
-        f"The network ({network}) stays as it is, every image is embedded once, and a linear head is trained on the "
-        f"features of {classes}{time}. A second run measures the network as it came; Browse and Runs compare the two."
-    )
-    return Begun(plan.head, why, name, plan.baseline)
+    return Answers(plan.head, explanation, name, plan.baseline)
 
 
 def _with_seconds(words: str, seconds: float) -> str:
-    return f"{words}: {seconds:.0f} s" if seconds < 90 else f"{words}: {seconds / 60:.0f} min"
+    if seconds < 90:
+        return f"{words}: {seconds:.0f} s"
+    return f"{words}: {seconds / 60:.0f} min"
 
 
 def _plans(source: str, state: tuple) -> tuple[dict[str, Plan], float] | None:
-    """A head for each aim, and the seconds that it takes; None while that is measured, or where none can be trained."""
+    """Return a plan of a head for each aim, and its seconds, or None until they are measured or if there is none."""
     with page_frame.refusals(st.info):
-        return background.if_ready(_plans_here(source, state))
+        return background.if_ready(_plan_heads(source, state))
     return None
 
 
 @background.job("Measuring how fast this machine trains a head", keep=8)
-def _plans_here(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
+def _plan_heads(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
     files.check_allowed()
     root = settings.runs_root()
     plans = {aim: adaptation.plan_head(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS}
@@ -165,25 +242,26 @@ def _plans_here(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
 
 
 def _estimates(configs: dict[str, RunConfig]) -> dict[str, str]:
-    """Each length with the time that it takes on this machine, as soon as that is measured."""
+    """Return the label of each length with its time on this machine, or nothing until that is measured."""
     if not configs:
         return {}
-    one = next(iter(configs.values()))
-    kind = f"{one.encoder.as_dict()} {one.augmentation.knobs.size} {one.training.knobs.device}"
-    pace = background.if_ready(_pace(kind, one))
-    if not pace:
+    first = next(iter(configs.values()))
+    kind = f"{first.encoder.as_dict()} {first.augmentation.knobs.size} {first.training.knobs.device}"
+    seconds_per_image = background.if_ready(_pace(kind, first))
+    if not seconds_per_image:
         return {}
-    images = {name: one.training.knobs.steps * one.sampler.knobs.batch_size for name, one in configs.items()}
-    minutes = {name: (count * pace + BEGINNING) / 60 for name, count in images.items()}
-    return {
-        name: f"{LENGTHS[name]}: {f'{time:.0f} min' if time < 90 else f'{time / 60:.0f} h'}"
-        for name, time in minutes.items()
-    }
+    labels = {}
+    for length, config in configs.items():
+        images = config.training.knobs.steps * config.sampler.knobs.batch_size
+        minutes = (images * seconds_per_image + START_SECONDS) / 60
+        time = f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
+        labels[length] = f"{LENGTHS[length]}: {time}"
+    return labels
 
 
 @background.job("Measuring how fast this machine trains", keep=16)
 def _pace(kind: str, _config: RunConfig) -> float:
-    """Of this kind of network and images; 0 where it cannot be measured, as on a GPU that others have filled."""
+    """Return the seconds per image, or 0 if they cannot be measured, as on a GPU without free memory."""
     files.check_allowed()
     try:
         return user_images.pace(_config)
@@ -191,13 +269,13 @@ def _pace(kind: str, _config: RunConfig) -> float:
         return 0.0
 
 
-def _folder(folder: Path) -> Survey | None:
-    """What lies in a folder, told and shown; None while it is being looked at, and where nothing can be trained on."""
+def _survey(folder: Path) -> Survey | None:
+    """Draw and return the classes of a folder, or return None while they are read or if there are none."""
     if folder == Path.home():
-        st.info("Open the folder that holds one folder of images for each class, such as `cats` and `dogs`.")
+        st.info("Open a folder that contains one folder of images for each class, such as `cats` and `dogs`.")
         return None
     try:
-        ready = background.if_ready(_looked_at(str(folder), _state(folder)))
+        ready = background.if_ready(_read_images(str(folder), _state(folder)))
     except (ValueError, OSError) as error:
         st.info(page_frame.as_text(str(error)))
         _offer_without_classes(folder)
@@ -205,14 +283,20 @@ def _folder(folder: Path) -> Survey | None:
     if ready is None:
         return None
     survey, pictures = ready
-    cards = [Card(at, picture, name, name) for at, (name, picture) in enumerate(pictures)]
-    note = f"one image of {'each class' if len(cards) == len(survey.images) else 'some classes'}"
-    words = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
-    gallery([CardSection("sample", words, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
+
+    # Show one picture of each class, or of some classes.
+    cards = [Card(index, picture, name, name) for index, (name, picture) in enumerate(pictures)]
+    note = "one image of some classes"
+    if len(cards) == len(survey.images):
+        note = "one image of each class"
+    title = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
+    gallery([CardSection("sample", title, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
     st.caption(page_frame.as_text(survey.classes))
-    _tell_counts(survey)
+    _draw_counts(survey)
+
+    # List the files that were left out.
     if survey.problems:
-        with page_frame.fold("What was left out, and why", link="left-out", icon=":material/warning:"):
+        with page_frame.expander("What was left out, and why", link="left-out", icon=":material/warning:"):
             st.text("\n".join(Counter(survey.problems[:SHOWN])))
             if len(survey.problems) > SHOWN:
                 st.caption(f"The first {SHOWN} are listed.")
@@ -220,20 +304,20 @@ def _folder(folder: Path) -> Survey | None:
 
 
 def _state(folder: Path) -> tuple[tuple[str, int], ...]:
-    """What changes when images come into the folder or one of its classes, or go."""
+    """Return a value that changes when images are added to the folder or one of its classes, or removed."""
     with os.scandir(folder) as entries:
-        inside = sorted((one.name, one.stat().st_mtime_ns) for one in entries if one.is_dir())
+        inside = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries if entry.is_dir())
     return (("", settings.written(folder)), *inside)
 
 
-@background.job("Looking at the images", keep=8)
-def _looked_at(folder: str, state: tuple[tuple[str, int], ...]) -> tuple[Survey, list[tuple[str, str]]]:
-    """What lies in the folder, and the name and picture of some classes."""
+@background.job("Reading the images", keep=8)
+def _read_images(folder: str, state: tuple[tuple[str, int], ...]) -> tuple[Survey, list[tuple[str, str]]]:
+    """Read the classes of a folder, and the name and picture of some of them."""
     survey = user_images.survey(folder)
     pictures = []
     for name, path in survey.sample.items():
         try:
-            settings.confine_folder(Path(path).resolve().parent)  # a file may be a link, too
+            settings.confine_folder(Path(path).resolve().parent)  # the file may be a link
             pictures.append((name, thumbnail(open_rgb(Path(path)))))
         except (ImageError, ValueError):
             continue
@@ -241,31 +325,33 @@ def _looked_at(folder: str, state: tuple[tuple[str, int], ...]) -> tuple[Survey,
 
 
 def _offer_without_classes(folder: Path) -> None:
-    """The way for a folder whose pictures lie in it without a class: they can be looked at, but not trained on."""
+    """Offer to embed the pictures of a folder without classes, which cannot be trained on."""
     count = len(list_images(folder, deep=False).keys) if folder.is_dir() else 0
     if not count:
         return
     st.markdown(
-        f"{count:,} picture{'s lie' if count > 1 else ' lies'} in this folder without a class. To train on them, sort "
-        "them into one folder for each class. Without training they can be searched and seen on a map:"
+        f"This folder has {counted(count, 'picture')} without a class. To train on them, sort them into one folder for "
+        "each class. Without training they can be searched and seen on a map:"
     )
     page_frame.link_to("runs", "Embed these pictures", {"bring": "yes", "folder": str(folder)})
 
 
-def _tell_counts(survey: Survey) -> None:
-    ordered = sorted(survey.images.items(), key=lambda one: one[1])
-    (few, least), (many, most) = ordered[0], ordered[-1]
-    words = f"From {counted(least, 'image')} ({few}) to {most:,} ({many}) in a class"
-    words = f"{counted(most, 'image')} in each class" if least == most else words
-    with page_frame.fold(page_frame.as_text(words), link="counts"):
-        table = {"class": [name for name, _ in ordered], "images": [count for _, count in ordered]}
+def _draw_counts(survey: Survey) -> None:
+    """Draw the number of images of each class."""
+    names = sorted(survey.images, key=survey.images.__getitem__)
+    counts = [survey.images[name] for name in names]
+    label = f"From {counted(counts[0], 'image')} ({names[0]}) to {counts[-1]:,} ({names[-1]}) in a class"
+    if counts[0] == counts[-1]:
+        label = f"{counted(counts[0], 'image')} in each class"
+    with page_frame.expander(page_frame.as_text(label), link="counts"):
+        table = {"class": names, "images": counts}
         st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
 
 
 def _unpack() -> None:
-    """Take a ZIP from the browser; what was in it is then a folder like any other."""
+    """Unpack an uploaded ZIP, and open its folder."""
     if files.guest():
-        st.caption(f":material/visibility: {folder_picker.OWNERS}")
+        st.caption(f":material/visibility: {folder_picker.OWNER_ONLY}")
         return
     help = "One folder of images for each class. The images are unpacked beside the runs."
     upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help)
@@ -274,35 +360,48 @@ def _unpack() -> None:
     if upload is None:
         return
     with page_frame.refusals(), st.spinner("Unpacking"), uploads.opened(upload) as file:
-        place, stem = settings.runs_root() / settings.UNPACKED, queueing.plain_name(Path(upload.name).stem)[:80]
-        free = (place / f"{stem or 'images'}{at}" for at in ("", *(f"-{at}" for at in range(2, 10_000))))
-        folder, left_out = zipped.unpack(file, next(one for one in free if not one.exists()))
-        st.session_state[AT_HAND], st.session_state[NEXT] = str(folder), FOLDER
+        # Choose a folder that does not exist yet.
+        name = queueing.plain_name(Path(upload.name).stem)[:80] or "images"
+        target = settings.runs_root() / settings.UNPACKED / name
+        number = 2
+        while target.exists():
+            target = target.with_name(f"{name}-{number}")
+            number += 1
+        folder, left_out = zipped.unpack(file, target)
+        st.session_state[CURRENT_FOLDER] = str(folder)
+        st.session_state[NEXT] = FOLDER
         if left_out:
             st.toast(left_out)
         st.rerun()
 
 
-def _recipe() -> Begun:
-    """A ready configuration: for small machines, and one for each row that the papers print."""
-    look = {"format_func": _title, "help": "From the papers, with what each costs, and for small machines."}
-    name = page_frame.select("Recipe", list(_heads()), key="recipe", link="recipe", **look)
-    base = overrides.base(name)
-    if base.data.values.get("root") == "":
+def _ask_recipe() -> Answers:
+    """Ask for a preset for small machines, or a recipe of a paper."""
+    help = "Recipes of the papers, with their cost, and presets for small machines."
+    names = list(_descriptions())
+    name = page_frame.select("Recipe", names, key="recipe", link="recipe", format_func=_title, help=help)
+    config = overrides.base(name)
+    if config.data.values.get("root") == "":
         folder = folder_picker.pick("Folder of the images", key="recipe folder", link="images-at", recent=folders())
-        base = base.changed("data.root", str(folder)) if folder else base
-    return Begun(base, _heads()[name])
+        if folder:
+            config = config.changed("data.root", str(folder))
+    return Answers(config, _descriptions()[name])
 
 
 @cache
-def _heads() -> dict[str, str]:
-    """Name to what a preset or recipe says of itself: what it trains, what was published, what it costs."""
-    ours = {name: path.read_text("utf-8").splitlines()[0].lstrip("# ") for name, path in presets().items()}
-    return ours | {name: " ".join(lab.papers.recipes.get(name).head.split()) for name in lab.papers.recipes.names()}
+def _descriptions() -> dict[str, str]:
+    """Return the description of each preset and recipe: what it trains, published results, and cost."""
+    descriptions = {}
+    for name, path in presets().items():
+        descriptions[name] = path.read_text("utf-8").splitlines()[0].lstrip("# ")
+    for name in lab.papers.recipes.names():
+        descriptions[name] = " ".join(lab.papers.recipes.get(name).head.split())
+    return descriptions
 
 
 def _title(name: str) -> str:
-    """How a list names it: a recipe by the first sentence of its head, which several may share, and its name."""
+    """Return the label of a preset or recipe. Recipes may share their first sentence, so the label has the name."""
     if name in presets():
         return name.replace("_", " ")
-    return f"{_heads()[name].partition('. ')[0].rstrip('.')} ({name})"
+    sentence, _, _ = _descriptions()[name].partition(". ")
+    return f"{sentence.rstrip('.')} ({name})"

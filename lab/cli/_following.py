@@ -27,7 +27,9 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
 
     A run that is resumed cuts off what follows its checkpoint. A file that gets shorter is followed from its new end.
     """
-    path, rest, offset = run.file(name), b"", 0
+    path = run.file(name)
+    rest = b""
+    offset = 0
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:

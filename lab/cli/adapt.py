@@ -18,8 +18,7 @@ from lab.cli._output import add_flags, print_json, say
 if TYPE_CHECKING:
     from lab.adaptation import Comparison
 
-HEADING = "Train and measure"
-PLACE = 11
+HEADING, PLACE = "Train and measure", 11
 
 USUAL = (
     "--encoder", "--encoder.layer", "--encoder.whiten", "--head", "--loss", "--also", "--name", "--training.steps",
@@ -62,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     # The flag --encoder is a network here, and no section of a configuration.
     sections = _config.merged(argparse.Namespace(**{**vars(arguments), "encoder": None}))
-    lost = [name for name in ("encoder", "data") if name in sections]
-    if lost:
+    if lost := [name for name in ("encoder", "data") if name in sections]:
         raise ValueError(
             f"{arguments.config} has the section {' and '.join(lost)}, which `lab adapt` chooses by SOURCE and "
             "--encoder; take it out."
@@ -74,42 +72,33 @@ def run(arguments: argparse.Namespace) -> int:
         dim=arguments.dim, runs=arguments.runs, allow=arguments.allow, **sections,
     )  # fmt: skip
     with StopOnSignal() as stop:
-        records = adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop)
-        adapted = result_of(records, arguments.quiet)
-    if adapted is None:
+        made = result_of(adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)
+    if made is None:
         say("Stopped; `lab train --resume RUN` goes on with what was begun.")
         return stop.status or 1
     if arguments.json:
-        comparison = adapted.comparison
+        found = made.comparison
         print_json(
             {
-                "run": str(adapted.run.path),
-                "baseline": str(adapted.baseline.path),
-                "split": comparison.split,
-                "scores": [_row(comparison), *({"data": other.data, **_row(other)} for other in adapted.others)],
-                "gained": comparison.gained.tolist(),
-                "lost": comparison.lost.tolist(),
-                "sentences": adapted.sentences,
+                "run": str(made.run.path),
+                "baseline": str(made.baseline.path),
+                "split": found.split,
+                "scores": [_row(found), *({"data": one.data, **_row(one)} for one in made.others)],
+                "gained": found.gained.tolist(),
+                "lost": found.lost.tolist(),
+                "sentences": made.sentences,
             }
         )
         return 0
-    print("\n".join(adapted.sentences))
-    say(f"{adapted.run.path} and {adapted.baseline.path}; in the dashboard, Browse shows what was gained and lost.")
+    print("\n".join(made.sentences))
+    say(f"{made.run.path} and {made.baseline.path}; in the dashboard, Browse shows what was gained and lost.")
     return 0
 
 
-def _row(comparison: Comparison) -> dict:
+def _row(one: Comparison) -> dict:
     from lab.adaptation import verdict
 
-    difference = comparison.difference
-    return {
-        "column": comparison.column,
-        "before": comparison.before,
-        "after": comparison.after,
-        "difference": difference.mean,
-        "low": difference.low,
-        "high": difference.high,
-        "queries": difference.queries,
-        "classes": difference.classes,
-        "verdict": verdict(difference),
-    }
+    found = one.difference
+    interval = {"difference": found.mean, "low": found.low, "high": found.high}
+    counted = {"queries": found.queries, "classes": found.classes, "verdict": verdict(found)}
+    return {"column": one.column, "before": one.before, "after": one.after, **interval, **counted}

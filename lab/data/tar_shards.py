@@ -11,14 +11,14 @@ from typing import Any
 from lab.core.tar_entries import Entry
 from lab.data.images.folders import HIDDEN, LeftOut, class_at, class_depth, is_hidden, sentences
 from lab.data.images.reading import EXTENSIONS, MOST_BYTES, ImageError, nameable, too_large
-from lab.data.streams.index import Found, ImageIndex, built
+from lab.data.streams.index import ImageIndex, IndexedImage, built
 from lab.data.streams.streamed_set import StreamedSet, said_by
 
 RULES = 3
-"""Version of the rules of what is an image and a class; an index that older rules made is built again."""
+"""Number of the rules of what is an image and a class; an index that older rules made is built again."""
 
 LONGEST = 4096
-"""Most bytes of a class name."""
+"""Bytes of a class's name."""
 
 
 class TarShards(StreamedSet):
@@ -54,7 +54,7 @@ class TarShards(StreamedSet):
             # By name: s3fs has another argument in the place of the first.
             return self.system.cat_file(where, start=start, end=start + size)
         except Exception as error:  # each store has its own
-            raise ImageError(f"{self.keys[i]} cannot be read from {where}: {said_by(error)}.") from None
+            raise ImageError(f"{name} cannot be read from {where}: {said_by(error)}.") from None
 
 
 def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[IndexedImage]:
@@ -73,12 +73,11 @@ def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[Ind
     """Give images without a .cls the class of their folder, by the rule of `lab.data.images.folders`."""
     paths = [PurePosixPath(image.name).parts[1:] for image in images]  # without the name of the shard
     in_folders = [parts for parts, image in zip(paths, images, strict=True) if not image.class_name]
-    # Folders that hold all others say nothing about a class.
-    depth = 0
+    wrapping = 0
     while in_folders and len({parts[0] for parts in in_folders}) == 1 and all(len(parts) > 2 for parts in in_folders):
         in_folders = [parts[1:] for parts in in_folders]
-        depth += 1
-    depth += class_depth(in_folders)
+        wrapping += 1
+    depth = wrapping + class_depth(in_folders)
     for parts, image in zip(paths, images, strict=True):
         class_name = image.class_name or class_at(parts, depth)
         if class_name:
@@ -88,7 +87,7 @@ def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[Ind
 
 
 def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[IndexedImage]:
-    """Yield the images of one shard; members of a sample are next to each other."""
+    """The images of one shard; members of a sample lie side by side."""
     sample: str | None = None
     image: tarfile.TarInfo | None = None
     label = ""
@@ -102,13 +101,9 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
             hidden[HIDDEN].append(f"{shard}/{member.name}")
             continue
         key = str(path.parent / path.name.partition(".")[0])
-        # A new sample begins: the one before is whole.
         if key != sample:
-            yield from _sample(image, label, number, shard, problems)
-            sample = key
-            image = None
-            label = ""
-        # Its image, or its class.
+            yield from _one(image, label, number, shard, problems)
+            sample, image, label = key, None, ""
         if path.suffix.lower() in EXTENSIONS:
             if image is not None:
                 raise ValueError(
@@ -119,14 +114,13 @@ def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[s
         elif path.name.partition(".")[2].lower() == "cls" and member.size <= LONGEST:
             content = archive.extractfile(member)
             label = content.read().decode(errors="backslashreplace").strip() if content else ""
-    yield from _sample(image, label, number, shard, problems)
+    yield from _one(image, label, number, shard, problems)
     problems += sentences(hidden)
 
 
-def _sample(
+def _one(
     image: tarfile.TarInfo | None, label: str, number: int, shard: str, problems: list[str]
 ) -> Iterator[IndexedImage]:
-    """Yield the image of a sample, unless it has none or its name cannot be written."""
     if image is None:
         return
     key = f"{shard}/{image.name}"

@@ -1,4 +1,4 @@
-"""Whitening of embeddings: by their own covariance, or so that matching pairs are close and others far apart."""
+"""Whitening of embeddings: by their own covariance, or so that matching pairs lie close and others far apart."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class Whitening:
     projection: np.ndarray
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """Whiten [n d] to float32 [n k], unit rows."""
+        """[n d] -> float32 [n k], unit rows."""
         rows = (vectors.astype(np.float64) - self.mean) @ self.projection
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return (rows / np.maximum(lengths, np.finfo(float).tiny)).astype(np.float32)
+        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
 def pca(vectors: np.ndarray, dim: int | None = None, shrinkage: float = 0.0) -> Whitening:
@@ -65,8 +64,7 @@ def _finite(vectors: np.ndarray) -> np.ndarray:
 
 
 def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> Whitening:
-    """Return C_S^(-1/2) times the main directions of C_S^(-1/2) C_D C_S^(-1/2) (Mikolajczyk and Matas 2007;
-    Radenovic 2018).
+    """C_S^(-1/2) times the main directions of C_S^(-1/2) C_D C_S^(-1/2) (Mikolajczyk and Matas 2007; Radenovic 2018).
 
     C_S and C_D are the sums of (x_i - x_j)(x_i - x_j)^T over all matching and all other pairs. Neither needs its pairs:
     over the pairs of m vectors that sum is 2 m times their scatter.
@@ -83,8 +81,8 @@ def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> W
     matching = np.zeros((rows.shape[1],) * 2)
     classes = np.unique(labels)
     for label in classes:
-        members = rows[labels == label] - rows[labels == label].mean(axis=0)
-        matching += 2 * len(members) * members.T @ members
+        mine = rows[labels == label] - rows[labels == label].mean(axis=0)
+        matching += 2 * len(mine) * mine.T @ mine
     if len(classes) < 2:
         raise ValueError("Whitening is learnt from pairs that match and pairs that do not; got images of one class.")
     others = 2 * len(rows) * (rows - mean).T @ (rows - mean) - matching

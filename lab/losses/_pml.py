@@ -54,7 +54,8 @@ class PmlClassLoss(ClassLoss):
         return self.inner(batch.queries, batch.query_labels, batch.mined)
 
     def values(self, batch: Batch) -> Tensor:
-        parts = self.inner.compute_loss(batch.queries, batch.query_labels, batch.mined, None, None)
+        items = (batch.items, batch.item_labels)
+        parts = self.inner.compute_loss(batch.queries, batch.query_labels, batch.mined, *items)
         shares = torch.zeros_like(batch.queries[:, 0])
         for part in parts.values():
             shares = shares + self._shares(part, batch)

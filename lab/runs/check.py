@@ -1,4 +1,4 @@
-"""Find what is damaged in a run folder, what still works, and what to do about it."""
+"""What is damaged in a run folder, what still works, and what to do about it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ANOTHER = ("config.json", "images.json", "status.json")
 
 
 @dataclass(frozen=True)
-class Damage:
-    """A damaged file. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
+class Finding:
+    """Something damaged. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
     somebody has edited it."""
 
     file: str
@@ -61,27 +61,23 @@ def _listed(run: Run) -> None:
 
     kept = run.read("images.json")
     try:
-        listing.read_list(listed)
+        listing.read_list(kept)
     except ValueError as error:
         raise ValueError(f"{run.path / 'images.json'} is damaged: {error}.") from None
 
 
-def _small_files(run: Run) -> Iterator[Damage]:
-    # Configuration and published checkpoint.
+def _small_files(run: Run) -> Iterator[Finding]:
     changed = ""
-    with suppress(ValueError):  # of a later version
+    with suppress(ValueError):  # of a version that knows more
         changed = go_by_checkpoint(Run(run.path))
-    error = _error_of(lambda _: run.config, run.path)
-    if error:
+    if wrong := _refused(lambda _: run.config, run.path):
         advice = RESUME if changed else ""
-        yield Damage("config.yaml", f"cannot be used: {error} Images and embeddings can still be read.", advice)
+        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
     elif changed:
-        yield Damage("config.yaml", changed, changed=True)
-    published = run.checkpoint(PUBLISHED)
-    if published:
-        error = _error_of(lambda _: state_of(run), published)
-        if error:
-            yield Damage(published.name, error)
+        yield Finding("config.yaml", changed, changed=True)
+    if published := run.checkpoint(PUBLISHED):
+        if wrong := _refused(lambda _: state_of(run), published):
+            yield Finding(published.name, wrong)
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
         yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
     for name in FILES:
@@ -106,46 +102,37 @@ def _loaded(path: Path) -> dict[str, Any]:
     return checkpoint.load(path)
 
 
-def _splits(run: Run) -> Iterator[Damage]:
-    """Check embeddings and scores, and whether they belong together."""
+def _splits(run: Run) -> Iterator[Finding]:
+    """Embeddings and scores, and whether they belong together."""
     paths = filter(None, map(run.checkpoint, ("best", "last")))
-    advice = ANEW if any(not _error_of(_loaded, path) for path in paths) else ""
-    splits = set()
-    for folder in ("embeddings", "scores"):
-        for path in (run.path / folder).glob("[!.]*"):
-            if path.suffix in (".safetensors", ".json"):
-                splits.add(path.stem)
-    for split in sorted(splits):
-        error = _error_of_split(run, split)
-        if error:
-            yield Damage(f"embeddings/{split}.safetensors", error, advice)
+    advice = ANEW if any(not _refused(_loaded, path) for path in paths) else ""
+    files = [path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")]
+    for split in sorted({path.stem for path in files if path.suffix in (".safetensors", ".json")}):
+        if wrong := _wrong_with(run, split):
+            yield Finding(f"embeddings/{split}.safetensors", wrong, advice)
 
 
-def _error_of_split(run: Run, split: str) -> str:
+def _wrong_with(run: Run, split: str) -> str:
     try:
-        run.columns("embeddings", split)
-        run.embeddings(split)
+        run.columns("embeddings", split), run.embeddings(split)
         scores = run.scores(split)
         if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
-            return ""  # external embeddings that were never measured
+            return ""  # nobody had them measured
         if scores is None:
             return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
         run.per_query(split)
         stored = run.header(split)
     except ValueError as error:
         return str(error)
-    facts = ("checkpoint", "step", "evaluation")
-    differ = [key for key in facts if key in header and header[key] != scores.get(key)]
+    differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
     if differ:
         return f"does not belong to the scores beside it ({', '.join(differ)} differ)."
     return run.outdated(split)
 
 
-def _arrays(run: Run) -> Iterator[Damage]:
+def _arrays(run: Run) -> Iterator[Finding]:
     readers = {"checkpoints": _loaded, **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read)}
     for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
-            error = _error_of(read, path)
-            if error:
-                advice = "" if folder == "checkpoints" else MOVE
-                yield Damage(str(path.relative_to(run.path)), error, advice)
+            if wrong := _refused(read, path):
+                yield Finding(str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE)

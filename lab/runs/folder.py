@@ -1,23 +1,23 @@
 """A run is a folder. `Run` reads one, whatever state it is in; `lab.runs.writer` writes it.
 
-    config.yaml              the configuration, complete
+    config.yaml              what was asked for, complete
     meta.json                versions, git, host, process number and its create time, resumptions
     status.json              state, phase, step, sentence; replaced atomically
-    images.json              the list of its images, if these are files
-    pictures/                the images that `lab.train` was given as Python objects
-    launch.json              the process that was started in the background, if any
-    sent.json                the cluster that it was handed to, if any, and the process that waits for it
+    images.json              the list of its images, where these are files
+    pictures/                those images themselves, where `lab.train` was given them as Python objects
+    launch.json              the process that was started in the background, if one was
+    sent.json                the cluster that it was handed to, if it was, and the process that sees it through
     metrics.jsonl            one record a line
-    log.txt                  notes and errors of the process
-    checkpoints/             best.safetensors (weights), last.safetensors (everything needed to resume)
+    log.txt                  what the process said
+    checkpoints/             best.safetensors (weights), last.safetensors (everything needed to go on)
     embeddings/SPLIT.safetensors, scores/SPLIT.json, scores/SPLIT.safetensors (one value a query)
     batches/, frames/        batches as the loss saw them; validation embeddings over time
     maps/                    two-dimensional maps of the embeddings, see `lab.maps.kept`
     failure/                 the batch at which training stopped
-    remarks.json, marks.json people's notes on the run, and on single images
-    relevance.json           of version 0.2: images that people found right or wrong for a query
-    threshold.json           the similarity from which images count as the same; see `lab.threshold`
-    owner.json               the files that this account wrote; see `lab.core.ownership`
+    remarks.json, marks.json what people wrote of the run, and of single images
+    relevance.json        of version 0.2: which images people found right or wrong for which query
+    threshold.json        which similarity means the same; see `lab.threshold`
+    owner.json            which files this account wrote; see `lab.core.ownership`
 
 Reading imports no torch, except for `dataset`; `lab.runs.building.trained` reads the weights.
 """
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 STATES = ("queued", "running", "stopped", "failed", "finished", "interrupted", "damaged")
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED, INTERRUPTED, DAMAGED = STATES
-"""States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are computed
-when a folder is read; the others are written."""
+"""States of a run. `interrupted` (its process is gone without a word) and `damaged` (no readable status) are found
+out when a folder is read; the others are written."""
 
 ENDED = (STOPPED, FAILED, FINISHED, INTERRUPTED)
-"""States that are written when no process works on a run any more."""
+"""States that are written when nobody works on a run any more."""
 
 SENT = "sent.json"
-"""File with the cluster that a run was handed to; see `lab.launchers.background.detached`."""
+"""Where a run was handed over to; see `lab.launchers.background.detached`."""
 
 PUBLISHED = "published"
 """The checkpoint of a folder that `lab export --to huggingface` wrote, which holds nothing else of a run."""
@@ -81,10 +81,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @dataclass(frozen=True)
 class Origin:
-    """The weights that embeddings and scores are of.
+    """Which weights embeddings and scores are of.
 
-    checkpoint: `best` or `last`, `outside` for external embeddings, None if a file does not say.
-    step: the training step after which it was written. steps: of the whole training, None if unknown.
+    checkpoint: `best` or `last`, `outside` for what was made elsewhere, None where a file does not tell.
+    step: the training step that it was written after. steps: of the whole training, None where that is not told.
     """
 
     checkpoint: str | None
@@ -98,18 +98,18 @@ class Origin:
             return "of an unknown checkpoint"
         if self.checkpoint == OUTSIDE:
             return f"made elsewhere, step {self.step:,}" if self.step else "made elsewhere"
-        words = f"{self.checkpoint} checkpoint, step {self.step:,}"
-        return words if self.steps is None else f"{words} of {self.steps:,}"
+        of = "" if self.steps is None else f" of {self.steps:,}"
+        return f"{self.checkpoint} checkpoint, step {self.step:,}{of}"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The contents of a run's small files at one moment, each read once.
+    """What the small files of a run say at one moment, each read once.
 
-    status: status.json with the present state: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ...
-    written_state: the state in that file, whatever became of the process. meta: meta.json, empty without one.
+    status: status.json with the state that holds now: `state`, `phase`, `step`, `steps`, `sentence`, `updated`, ...
+    written_state: the state as it stands there, whatever became of the process. meta: meta.json, empty without one.
     worker: the process that last worked on the run. launched: the one that was last started for it in the background.
-    sender, place, job: the process that handed it to a cluster, which cluster, and its name there; None otherwise.
+    sender, place, job: the process that handed it to a cluster, which one, and what that calls it; None otherwise.
     """
 
     status: dict[str, Any]
@@ -123,30 +123,27 @@ class Snapshot:
 
     @property
     def state(self) -> str:
-        """The present state."""
+        """The state that holds now."""
         return self.status["state"]
 
     @property
     def seen_through(self) -> bool:
-        """Whether a process of this machine waits for the run on a cluster, at work or in a queue there."""
+        """Whether a process of this machine sees the run through elsewhere, at work or waiting for its turn."""
         return self.sender is not None and self.sender.alive and self.written_state in (QUEUED, RUNNING)
 
     @property
     def under_way(self) -> bool:
-        """Whether a cluster has the run, at work or in a queue there."""
+        """Whether the run is in the hands of a cluster, at work or waiting for its turn."""
         return self.seen_through or (self.state == QUEUED and self.sender is not None)
 
     @property
     def process(self) -> Worker | None:
         """The living process of the run on this host."""
-        for worker in (self.launched, self.worker):
-            if worker is not None and worker.alive:
-                return worker
-        return None
+        return next((one for one in (self.launched, self.worker) if one is not None and one.alive), None)
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is a run, perhaps a damaged one: it holds config.yaml, or files that only runs have."""
+    """Whether a folder is a run, be it a damaged one: it holds config.yaml, or what only runs hold."""
     return any((folder / name).exists() for name in ("config.yaml", "meta.json", "checkpoints"))
 
 
@@ -154,7 +151,7 @@ class Run:
     """One run folder. Every property reads the disk anew, except the configuration.
 
     Args:
-        allow: what the words of its files may name though another account wrote them: some of `EVERYTHING`.
+        allow: what the words of its files may name, though another account wrote them: some of `EVERYTHING`.
 
     Raises:
         ValueError: the folder is no run: it has no config.yaml; or there is no such right.
@@ -169,13 +166,12 @@ class Run:
     """
 
     def __init__(self, path: Path | str, allow: Iterable[str] | str = ()):
-        self.path = Path(path)
-        self.allow = boundary.chosen(allow)
+        self.path, self.allow = Path(path), boundary.chosen(allow)
         if not is_run(self.path):
             raise ValueError(f"{self.path} is no run: it holds no config.yaml.")
 
     def with_rights(self, allow: Iterable[str] | str) -> Run:
-        """Return this run with further rights; itself if it has them."""
+        """Return this run with further rights; itself where it has them."""
         if boundary.chosen(allow) <= self.allow:
             return self
         return Run(self.path, self.allow | boundary.chosen(allow))
@@ -200,7 +196,7 @@ class Run:
 
     @cached_property
     def config(self) -> RunConfig:
-        """config.yaml, checked against the declared knobs; `missing` names the entries that are not installed.
+        """config.yaml, checked against the declared knobs; `missing` names the entries that are not here.
 
         Raises:
             ValueError: the file asks for something else that this version does not know.
@@ -208,10 +204,10 @@ class Run:
         return RunConfig.of(self.config_dict, stored=True, rights=self.rights())
 
     def rights(self, name: str = "config.yaml", content: bytes | None = None) -> Rights:
-        """Return what the words of a file may name: everything but programs if this account wrote that file.
+        """What the words of one of its files may name: everything but programs where this account wrote that file.
 
         Args:
-            content: earlier content of the file, instead of its present one.
+            content: what the file held, instead of what it holds now.
         """
         what, roots, fetched = f"Run {self.name}", boundary.roots(), fetched_files(self.path)
         if roots is not None:
@@ -220,7 +216,7 @@ class Run:
         return Rights(what, self.path, EVERYTHING if own else self.allow, fetched)
 
     def references(self) -> tuple[Reference, ...]:
-        """List what its files name outside the catalogues, and whether that may be read; none of it is read.
+        """List what its files name outside the catalogues, and whether that may be read; nothing of it is read.
 
         Raises:
             ValueError: its configuration cannot be read.
@@ -233,16 +229,13 @@ class Run:
         return tuple(found)
 
     def _images_root(self, root: str) -> Reference:
-        """Return the folder that its list of images names."""
-        if root == PICTURES:
-            root = str(self.path.resolve() / PICTURES)
+        """The folder that its list of images names."""
+        root = str(self.path.resolve() / PICTURES) if root == PICTURES else root
         return self.rights("images.json").reference("images.root", PATH, root)
 
     def config_of(self, split: str = "test") -> RunConfig:
-        """Return the configuration with which the stored embeddings of a split were computed; `lab evaluate` may change
-        it."""
-        header = self.header(split)
-        scores = self.scores(split) or {}
+        """The configuration that the stored embeddings of a split were made with; `lab evaluate` may change it."""
+        header, scores = self.header(split), self.scores(split) or {}
         config = self.config
         for section in ("evaluation", "testing"):  # version 0.2 recorded no testing
             made_by = header.get(section) or scores.get(section)
@@ -261,7 +254,6 @@ class Run:
         status, meta, launch, sent = (self.find(name) for name in ("status.json", "meta.json", "launch.json", SENT))
         worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
-        # The written state holds unless its process is gone.
         if not (self.path / "config.yaml").exists():
             status = {"state": DAMAGED, "sentence": "The run lost its config.yaml; `lab runs check` says what to do."}
         elif written not in STATES:
@@ -274,28 +266,26 @@ class Run:
             status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
         elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
             status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
-        place = None
-        if sent.get("launcher"):
-            place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {})
+        place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {}) if sent.get("launcher") else None
         return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
 
     @property
     def sent_to(self) -> Sent | None:
-        """The cluster that it was last handed to, for the next time; None for an address that another account wrote."""
+        """The cluster that it was handed to the last time, to be handed to again; None for an address that another
+        account wrote."""
         place = self.snapshot().place
         if place is None or place.address is None:
             return place
-        is_allowed = self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed
-        return place if is_allowed else None
+        return place if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed else None
 
     @property
     def status(self) -> dict[str, Any]:
-        """status.json with the present state; see `Snapshot`."""
+        """status.json with the state that holds now; see `Snapshot`."""
         return self.snapshot().status
 
     @property
     def state(self) -> str:
-        """The present state."""
+        """The state that holds now."""
         return self.status["state"]
 
     @property
@@ -314,20 +304,21 @@ class Run:
         return self.checkpoint("last") is not None or bool(self.metrics("stepped"))
 
     def signed(self, worker: Worker) -> dict[str, Any]:
-        """Return a process as it is written into this folder: with the folder's own number, which a copy does not have,
-        and a mark of this account."""
+        """A process as it is written into this folder: with the folder's own number, which a copy does not have, and a
+        mark of this account."""
         record = {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
         return {**record, "mark": ownership.mark_of(json.dumps(record, sort_keys=True))}
 
     def may_end(self, worker: Worker) -> bool:
-        """Return whether this account wrote that the process works on the run. Others could name any process."""
+        """Whether this account wrote into this folder that the process works on it. Others could name any process."""
         here = {**worker.as_dict(), "folder": os.stat(self.path).st_ino}
         words = json.dumps(here, sort_keys=True)
         records = self.find("launch.json"), self.meta.get("worker") or {}
         return any(ownership.is_mark_of(record.get("mark"), words) for record in records)
 
     def _worker_here(self, record: Any) -> Worker | None:
-        """Read a process that was written into this very folder; a copy must not stop the process of the original."""
+        """A process that was written into this very folder: in a copy it is the original's, which a copy must not
+        stop."""
         worker = Worker.read(record)
         if worker is not None and worker.here and self.path.is_dir():
             inode = os.stat(self.path).st_ino
@@ -335,8 +326,8 @@ class Run:
         return worker
 
     def metrics(self, kind: str | None = None) -> list[dict[str, Any]]:
-        """Return the records of metrics.jsonl, all or of one kind (`stepped`, ...), without damaged lines, such as a
-        last line that a kill left."""
+        """The records of metrics.jsonl, all or of one kind (`stepped`, ...); lines that hold none, as a kill leaves
+        the last, are left out."""
         path = self.path / "metrics.jsonl"
         content = b""
         if path.is_file():
@@ -346,7 +337,7 @@ class Run:
         return [record for record in records if record and kind in (None, record["kind"])]
 
     def log_tail(self, size: int = 20_000) -> str:
-        """Return the last `size` bytes of log.txt."""
+        """The last `size` bytes of log.txt."""
         if not (self.path / "log.txt").is_file():
             return ""
         with open(self.file("log.txt"), "rb") as log:
@@ -390,12 +381,10 @@ class Run:
         return self.file(file) if (self.path / file).is_file() else None
 
     def used_checkpoint(self, name: str | None = None) -> str | None:
-        """Return the name of the checkpoint that exists: `name` (by default the one that the configuration evaluates),
-        else `last`. None without any."""
-        for candidate in (name or self.config.evaluation.knobs.checkpoint, "last", PUBLISHED):
-            if self.checkpoint(candidate):
-                return candidate
-        return None
+        """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
+        that one, or `last` where it is not there. None without any."""
+        name_or_default = name or self.config.evaluation.knobs.checkpoint
+        return next((one for one in (name_or_default, "last", PUBLISHED) if self.checkpoint(one)), None)
 
     def embeddings_file(self, split: str) -> Path:
         """Return the path of the embeddings of a split, be they there or not."""
@@ -411,7 +400,7 @@ class Run:
     @overload
     def embeddings(self, split: str, part: Literal["gallery"]) -> EmbeddingSet | None: ...
     def embeddings(self, split: str = "test", part: str = "query") -> EmbeddingSet | None:
-        """Return the embeddings of a split's queries, or of its gallery (None: queries search among each other).
+        """Embeddings of a split's queries, or of its gallery (None: they are searched among each other).
 
         Raises:
             ValueError: the split has not been embedded; says how to. Or its file is damaged.
@@ -422,13 +411,11 @@ class Run:
         shapes = {f"{part}.{field}": words for field, words in EMBEDDED.items()}
         columns = self.columns("embeddings", split, shapes)
         arrays.check_shapes(path, columns, shapes)
-        vectors = columns[f"{part}.vectors"]
-        labels = columns[f"{part}.labels"]
-        items = columns[f"{part}.items"]
+        vectors, labels, items = (columns[name] for name in shapes)
         return EmbeddingSet(vectors, self.without_nameless(labels, items), items)
 
     def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures:
-        """Return name and content of the images that a split's numbers stand for; see `lab.runs.joined.pictures_of`."""
+        """Which images the numbers of a split stand for, by name and content; see `lab.runs.joined.pictures_of`."""
         from lab.runs.joined import pictures_of
 
         return pictures_of(self, split, items)
@@ -449,7 +436,7 @@ class Run:
         return np.where((labels >= 0) & ~named[labels.clip(min=0)], no_class(items), labels)
 
     def anchors(self, split: str = "test") -> tuple[np.ndarray, np.ndarray] | None:
-        """Return class anchors float32 [c d] and their labels int64 [c], or None for models without anchors."""
+        """Class anchors float32 [c d] and their labels int64 [c], or None for models that have none."""
         shapes = {"anchors": "float c d", "anchor_labels": "int c"}
         kept = self.columns("embeddings", split, shapes)
         if "anchors" not in kept:
@@ -458,12 +445,12 @@ class Run:
         return kept["anchors"], kept["anchor_labels"]
 
     def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
-        """Return the checkpoint and step that the stored embeddings or scores of a split are of."""
+        """Which checkpoint and step the stored embeddings or scores of a split are of."""
         kept = (self.scores(split) or {}) if of == "scores" else self.header(split)
         return Origin(kept.get("checkpoint"), kept.get("step", 0), self.status.get("steps"))
 
     def scores(self, split: str | None = None) -> dict[str, Any] | None:
-        """Return scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
+        """scores/SPLIT.json: `values`, `queries`, `excluded`, `checkpoint`, `step`, `evaluation`, ...; or None.
 
         Args:
             split: by default test, or the only one that has scores: a recorded loop's is validation, unless it says
@@ -474,36 +461,35 @@ class Run:
         Raises:
             ValueError: there is no such split; says of which there are scores.
         """
-        splits = sorted(file.stem for file in (self.path / "scores").glob("*.json"))
+        there = sorted(file.stem for file in (self.path / "scores").glob("*.json"))
         if split is None:
-            split = splits[0] if len(splits) == 1 else "test"
-        if split not in ("train", "validation", "test", *splits):
+            split = there[0] if len(there) == 1 else "test"
+        if split not in ("train", "validation", "test", *there):
             raise ValueError(
-                f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(splits) or 'none'}."
+                f"Run {self.name} has no split {split!r}; scores are there of: {', '.join(there) or 'none'}."
             )
         return self.find(f"scores/{split}.json") or None
 
     def score_warnings(self, split: str | None = None) -> list[str]:
-        """Return what a reader of the scores has to know, each sentence once: that all images are of one class, or that
-        first places are tied.
+        """What a reader of the scores has to know, each sentence once: that all images are of one class, or that first
+        places are tied.
 
         Args:
             split: by default all that have scores.
         """
-        warnings: dict[str, None] = {}
-        for name in self.splits if split is None else (split,):
-            warnings |= dict.fromkeys((self.scores(name) or {}).get("warnings", ()))
-        return list(warnings)
+        splits = self.splits if split is None else (split,)
+        warnings = [words for one in splits for words in (self.scores(one) or {}).get("warnings", ())]
+        return list(dict.fromkeys(warnings))
 
     def vectors_stamp(self, split: str) -> str:
-        """Return the checksum of a split's query embeddings; "" if there are none, or none was written."""
+        """The checksum of a split's query embeddings; "" where there are none, or none was written."""
         try:
             return arrays.stamp_of(self.embeddings_file(split), "query.vectors")
         except ValueError:  # whoever reads them says what is wrong
             return ""
 
     def outdated(self, split: str = "test") -> str:
-        """Return a sentence if the stored scores count images without a class as wrong answers, as version 0.2 did."""
+        """Say that the stored scores count images without a class as wrong answers, as version 0.2 did; else empty."""
         scores = self.scores(split)
         if scores is None or "left_out" in scores:
             return ""
@@ -517,7 +503,7 @@ class Run:
         )
 
     def per_query(self, split: str = "test") -> dict[str, np.ndarray]:
-        """Return column to float64 [q], in the order of the split's query embeddings.
+        """Column to float64 [q], in the order of the split's query embeddings.
 
         Raises:
             ValueError: the split has not been evaluated.
@@ -547,8 +533,7 @@ class Run:
         write_text(self.path / "config.yaml", config.as_yaml())
         if own:
             ownership.sign(self.path, "config.yaml")
-        self.config = config
-        self.config_dict = config.as_dict()
+        self.config, self.config_dict = config, config.as_dict()
 
     def batches(self) -> dict[int, Path]:
         """Step to the file of a batch as the loss saw it; read one with `lab.core.arrays`."""
@@ -564,8 +549,7 @@ class Run:
         Raises:
             ValueError: there is none; a training at work removes some of them while it goes on.
         """
-        path = self.frames().get(step)
-        if path is not None:
+        if (path := self.frames().get(step)) is not None:
             return path
         raise ValueError(
             f"Run {self.name} holds no embeddings of step {step:,}: a training keeps only some of its steps. Choose "
@@ -582,22 +566,20 @@ class Run:
         return next(iter(self._numbered("failure").values()), None)
 
     def dataset(self, changed: bool = False) -> ImageSet:
-        """Return the images of the run: those of its list, or read again if it has none.
+        """The images that the run was made with: those of its list, or read again where there is none.
 
         Args:
-            changed: also accept images that are numbered differently than when the run was embedded.
+            changed: take them, too, if they are numbered otherwise than those that the run has embedded.
 
         Raises:
             ValueError: they are not where they were, or cannot be read, or their list is damaged; or there is no list,
                 and the data set numbers other images now; or another account wrote that they lie outside the run's
                 folder.
         """
-        choice = self.config.data
-        kept = self.image_list()
+        choice, kept = self.config.data, self.image_list()
         choice.check()
         if kept is None:
-            rights = self.rights()
-            images = choice.create()
+            rights, images = self.rights(), choice.create()
             if not changed:
                 self._check_numbers(images)
         else:
@@ -620,8 +602,7 @@ class Run:
         if not any(written.values()):  # nothing is embedded yet, or by version 0.2
             return
         now = keys_digest(images)
-        changed = [split for split, digest in written.items() if digest and digest != now]
-        if changed:
+        if changed := [split for split, digest in written.items() if digest and digest != now]:
             raise ValueError(
                 f"{images.called} lists other images than when {self.name} embedded its {changed[0]} split, so the "
                 f"numbers in this run stand for other pictures now. Embed the split again: "
@@ -629,7 +610,7 @@ class Run:
             )
 
     def image_list(self) -> ImageList | None:
-        """Return images.json; None without one, or if it is of another data set than config.yaml names.
+        """images.json; None without one, or where it is of another data set than config.yaml says.
 
         Raises:
             ValueError: it is damaged.
@@ -647,7 +628,7 @@ class Run:
         return kept if written == self.config.data.as_dict() else None
 
     def columns(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
-        """Return the arrays of a split in `embeddings` or `scores`, all or those of some names.
+        """The arrays of a split in `embeddings` or `scores`, all or those of some names.
 
         Raises:
             ValueError: there are none; says how to make them. Or their file is damaged.
@@ -661,26 +642,22 @@ class Run:
             return (
                 f"{self.path} is a published model without its pictures; say which to search, as gallery (--gallery)."
             )
-        splits = ", ".join(self.splits) or "none yet"
-        return f"Run {self.name} holds no {folder} of split {split!r} (it has {splits}); run: lab evaluate {self.path}."
+        known = ", ".join(self.splits) or "none yet"
+        return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
 
 
 def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Check the sections of a configuration; the name of an entry stands for a mapping with that name.
+    """Check what a configuration consists of; the name of an entry stands for a mapping with that name.
 
     Raises:
-        ValueError: a section is neither; names it.
+        ValueError: a section is something else; names it.
     """
     sections = {}
     for name, value in read.items():
         values = value if isinstance(value, list) else [value]
-        entries = []
-        for entry in values:
-            if entry is not None:
-                entries.append({"name": entry} if isinstance(entry, str) else entry)
+        entries = [{"name": one} if isinstance(one, str) else one for one in values if one is not None]
         many = name in SECTIONS and SECTIONS[name].many
-        wrong_kind = value is not None and many != isinstance(value, list)
-        if wrong_kind or not all(isinstance(entry, dict) for entry in entries):
+        if not all(isinstance(one, dict) for one in entries) or (value is not None and many != isinstance(value, list)):
             kind = "a list of names or mappings" if many else "a name or a mapping of knobs"
             raise ValueError(f"{path}: {quoted(name)} must be {kind}, got {quoted(value)}.")
         if value is not None:
@@ -696,50 +673,45 @@ def fetched_files(folder: Path) -> tuple[Path, ...]:
 
 
 def numbered(folder: Path) -> dict[int, Path]:
-    """Return step to file, of the files `step_N.safetensors` in a folder, in order."""
-    by_step = {}
-    for path in folder.glob("step_*.safetensors"):
-        step = path.stem.removeprefix("step_")
-        if step.isdigit():
-            by_step[int(step)] = path
+    """Step to its file, of the files `step_N.safetensors` in a folder, in order."""
+    by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
     return dict(sorted(by_step.items()))
 
 
 def write_images(folder: Path, images: ImageSet, config: RunConfig) -> None:
-    """Write the list of a run's images, if a list describes them."""
+    """Write the list of a run's images, where they are no more than a list."""
     from lab.data.images import listing
 
-    listed = listing.to_list(images)
-    if listed is not None:
+    if (listed := listing.to_list(images)) is not None:
         write_json(folder / "images.json", {"data": config.data.as_dict(), **listed}, indent=None)
         ownership.sign(folder, "images.json")
 
 
 def lost_sentence(status: dict[str, Any]) -> str:
-    """Return the sentence about a run whose process is gone."""
+    """What is said of a run whose process is gone."""
     return f"The process ended without a word at about step {status.get('step', 0)}."
 
 
 def working(run: Run) -> bool:
-    """Return whether a process of this host works on the run, or is about to."""
+    """Whether a process of this host is at work on the run, or about to be."""
     return lock.held(run.path) or launched_lives(run)
 
 
 def launched_lives(run: Run) -> bool:
-    """Return whether the process that was started for the run is alive, at work yet or not."""
+    """Whether the process that was started for the run lives, be it at work yet or not."""
     launched = run.snapshot().launched
     return launched is not None and launched.alive
 
 
 def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> bool:
-    """Return whether another process works on a run, by its signs of life: its lock may be invisible or deleted."""
+    """Whether another process works on a run by its signs of life: its lock may not be seen here, or be deleted."""
     fresh = time.time() - (status.get("updated") or 0) < STALE
     elsewhere = worker is not None and (not worker.here or (worker.pid != os.getpid() and worker.alive))
     return status.get("state") == RUNNING and fresh and elsewhere
 
 
 def stored_record(line: bytes) -> dict[str, Any] | None:
-    """Return the record in a line of metrics.jsonl; None for a damaged line."""
+    """The record that a line of metrics.jsonl holds; None for a line that is none."""
     try:
         return record_of(parse_json(line))
     except ValueError:

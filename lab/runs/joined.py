@@ -1,8 +1,8 @@
-"""Join the images of runs by name and content, as every comparison of runs does first.
+"""The images of runs, joined by name and content: what every comparison of runs begins with.
 
-joined = lab.runs.join(runs)         # the test images
-joined.items                         # [r n]: the number of each common image in the list of each run
-joined.sentence                      # how many were joined by what, and how many were not
+found = lab.runs.join(runs)          # the test images
+found.items                          # [r n]: the number of each common image in the list of each run
+found.sentence                       # how many were joined by what, and how many were not
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTS = ("query", "gallery")
 
 
 class Embedded(Protocol):
-    """The part of `lab.runs.Run` that is used here; it is in a layer above, and calls this file."""
+    """What is read here of a run, `lab.runs.Run`, which stands above and asks this file for its pictures."""
 
     path: Path
 
@@ -65,10 +65,10 @@ def join(runs: Sequence[Embedded], split: str = "test") -> Joined:
 
 
 def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> Pictures:
-    """Return which images the numbers of a run's split stand for, as they were when the split was embedded.
+    """Which images the numbers of a run's split stand for, as they were when the split was embedded.
 
-    For a run without recorded names and contents (version 0.2, external embeddings) the list of images is read; the
-    contents are then unknown.
+    A run that did not record names and contents (version 0.2, vectors that were made elsewhere) is asked for its list
+    of images; the contents are then unknown.
 
     Args:
         items: int64 [n], some images instead of all that the split has embedded, for instance those of a frame.
@@ -81,10 +81,7 @@ def pictures_of(run: Embedded, split: str, items: np.ndarray | None = None) -> P
     if items is None or split in run.splits:
         stored, place = _beside(run, split)
     embedded = None
-    if items is None or split in run.splits:
-        stored = run.columns("embeddings", split, COLUMNS)
     if stored:
-        place = run.header(split).get("place")
         embedded = _in_list(run, stored) if place is None else recorded(run.name, stored, place)
     if items is None:
         assert embedded is not None, "a split without embeddings was refused"
@@ -115,33 +112,32 @@ def _beside(run: Embedded, split: str) -> tuple[dict[str, np.ndarray], str | Non
 
 
 COLUMNS = (
-    *(f"query.{name}" for name in _PART_COLUMNS),
-    *(f"gallery.{name}" for name in _PART_COLUMNS),
+    *(f"{part}.{name}" for part in PARTS for name in ("items", "labels", "keys", "key_ends", "contents")),
     "class_names",
     "class_name_ends",
 )
-"""Columns about the images in the file of a split's embeddings."""
+"""What the file of a split's embeddings tells of its images."""
 
 
 def columns(
     images: ImageSet, parts: dict[str, EmbeddingSet], contents: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the columns that are written beside the embeddings of a split, for `pictures_of`.
+    """What is written beside the embeddings of a split, for `pictures_of`.
 
     Args:
         parts: the embeddings of the queries and of the gallery, where there is one.
-        contents: int64, a digest of the content of each image of the data set; None if no image was read.
+        contents: int64, a digest of the content of each image of the data set; None where no image was read.
     """
-    stored = identity.class_columns(images)
-    for part, rows in parts.items():
-        own_contents = None if contents is None else contents[rows.items]
-        for name, values in identity.columns(images, rows.items, own_contents).items():
-            stored[f"{part}.{name}"] = values
-    return stored
+    made = identity.class_columns(images)
+    for part, one in parts.items():
+        known = None if contents is None else contents[one.items]
+        for name, values in identity.columns(images, one.items, known).items():
+            made[f"{part}.{name}"] = values
+    return made
 
 
 def place_of(images: ImageSet, config: Any) -> str:
-    """Return what the names of a run's images are relative to: a folder, an address, a data set; "" for names alone.
+    """What the names of a run's images are relative to: a folder, an address, a data set; "" for names alone.
 
     Args:
         config: of the run.
@@ -158,28 +154,26 @@ def place_of(images: ImageSet, config: Any) -> str:
     if values.get("named") or list(images.keys) != [str(row) for row in range(len(images))]:
         return ""
     classes = identity.class_of(identity.as_array(images.class_names), images.labels)
-    words = list(classes)
-    if "unnamed" in values:
-        words.append(str(values["unnamed"]))
+    words = [*classes, str(values["unnamed"])] if "unnamed" in values else classes
     digest = hashlib.blake2b("\n".join(words).encode(errors="replace"), digest_size=8).hexdigest()
     return f"{ROWS}{len(images)} {digest}"
 
 
 def known_images(run: Embedded, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
-    """Return `columns` of stored embeddings that are measured again: contents that were recorded stay."""
+    """`columns` of embeddings that are measured as they are stored: contents that were recorded stay."""
     stored = run.columns("embeddings", split, [f"{part}.contents" for part in PARTS])
     contents = None
     if stored:
         contents = np.zeros(len(images), np.int64)
-        for part, rows in parts.items():
-            contents[rows.items] = stored[f"{part}.contents"]
+        for part, one in parts.items():
+            contents[one.items] = stored[f"{part}.contents"]
     return columns(images, parts, contents)
 
 
 def replaced(run: Embedded, split: str, images: ImageSet, items: np.ndarray) -> list[str]:
-    """Return the keys of those of some images [n] whose file has changed since the split was embedded.
+    """Keys of those of some images [n] whose file holds another picture now than when the split was embedded.
 
-    Reads the files. Images whose content was not recorded, or that are no files of their own, are skipped.
+    Reads the files. Images whose content was not recorded, or that are no files of their own, are passed over.
     """
     from lab.data import ImageSet, file_digest
     from lab.data.images.listing import OfList
@@ -221,22 +215,22 @@ def recorded_contents(run: Embedded, count: int) -> np.ndarray:
 
 
 def recorded(name: str, stored: dict[str, np.ndarray], place: str) -> Pictures:
-    """Return the images of queries and gallery, each once, from the columns beside their embeddings."""
+    """The images of queries and gallery, each once, by what stands beside their embeddings."""
     class_names = identity.names_in(stored, "class_names", "class_name_ends")
-    parts = []
+    found = []
     for part in PARTS:
         if f"{part}.items" in stored:
             keys = identity.names_in(stored, f"{part}.keys", f"{part}.key_ends")
             classes = identity.class_of(class_names, stored[f"{part}.labels"])
-            parts.append(Pictures(name, stored[f"{part}.items"], keys, stored[f"{part}.contents"], classes, place))
-    return _each_once(parts)
+            known = stored[f"{part}.items"], keys, stored[f"{part}.contents"], classes
+            found.append(Pictures(name, *known, place))
+    return _each_once(found)
 
 
 def _in_list(run: Embedded, stored: dict[str, np.ndarray]) -> Pictures:
-    """Return the same from the run's list of images; classes are those of the stored labels."""
-    parts = [part for part in PARTS if f"{part}.items" in stored]
-    items = np.concatenate([stored[f"{part}.items"] for part in parts])
-    labels = np.concatenate([stored[f"{part}.labels"] for part in parts])
+    """The same by the run's list of images; classes are those of the stored labels."""
+    items = np.concatenate([stored[f"{part}.items"] for part in PARTS if f"{part}.items" in stored])
+    labels = np.concatenate([stored[f"{part}.labels"] for part in PARTS if f"{part}.items" in stored])
     items, first = np.unique(items, return_index=True)
     images, place = _list_of(run)
     _check_numbers(run, items, images)
@@ -245,7 +239,7 @@ def _in_list(run: Embedded, stored: dict[str, np.ndarray]) -> Pictures:
 
 
 def _listed(run: Embedded, items: np.ndarray) -> Pictures:
-    """Return some images from the run's list of images alone."""
+    """Some images by the run's list of images alone."""
     images, place = _list_of(run)
     _check_numbers(run, items, images)
     return Pictures.of_images(run.name, images, items, place)
@@ -264,7 +258,7 @@ def _check_numbers(run: Embedded, items: np.ndarray, images: Any) -> None:
 
 
 def _list_of(run: Embedded) -> tuple[Any, str]:
-    """Return the images of a run, and what their names are relative to. If it lists them, their folder may be gone."""
+    """The images of a run, and what their names are relative to. Of a run that lists them, their folder may be gone."""
     from lab.data.images.listing import listed_as, read_list
 
     kept = run.image_list()
@@ -275,20 +269,15 @@ def _list_of(run: Embedded) -> tuple[Any, str]:
         root, records = read_list(kept)
     except ValueError as error:
         raise ValueError(f"The list of the images of {run.name} (images.json) is damaged: {error}.") from None
-    values = {}
-    if run.config.data.name == OUTSIDE:
-        values = run.config.data.values
-    images = listed_as(root, records, values)
+    images = listed_as(root, records, run.config.data.values if run.config.data.name == OUTSIDE else {})
     return images, place_of(images, run.config)
 
 
 def _each_once(parts: Sequence[Pictures]) -> Pictures:
-    """Join queries and gallery in one table; an image that is both is in it once."""
+    """Queries and gallery as one table; an image that is both is there once."""
     if len(parts) == 1:
         return parts[0]
     query, gallery = parts
     more = gallery.take(~np.isin(gallery.items, query.items))
-    columns_of_both = {}
-    for name in identity.COLUMNS:
-        columns_of_both[name] = np.concatenate([getattr(query, name), getattr(more, name)])
-    return Pictures(query.run, **columns_of_both, place=query.place)
+    both = {name: np.concatenate([getattr(query, name), getattr(more, name)]) for name in identity.COLUMNS}
+    return Pictures(query.run, **both, place=query.place)

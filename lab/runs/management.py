@@ -1,4 +1,4 @@
-"""Notes, tags and groups of runs, new names, and a trash from which runs can be restored."""
+"""Keeping order among runs: notes, tags, groups, new names, and a trash that gives back what was thrown away."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from lab.runs.store import check_name, free_name
 from lab.runs.writer import Writer
 
 TRASH = ".trash"
-"""Folder below the folder of runs; listings ignore it."""
+"""Folder below the folder of runs; listings pass over it."""
 
-MAX_NOTE = 5_000
-MAX_TAGS = 20
-MAX_TAG = 40
-MAX_GROUP = 100
+MAX_NOTE, MAX_TAGS, MAX_TAG, MAX_GROUP = 5_000, 20, 40, 100
 
 
 def notes(run: Run) -> dict[str, Any]:
@@ -32,7 +29,7 @@ def notes(run: Run) -> dict[str, Any]:
 def annotate(
     run: Run, note: str | None = None, tags: Sequence[str] | None = None, group: str | None = None
 ) -> dict[str, Any]:
-    """Write a note, tags or the group of a run; None keeps the old value. Returns what `notes` returns from now on.
+    """Write a note, tags or the group beside a run; None leaves as it is. Returns what `notes` says from now on.
 
     Raises:
         ValueError: too long, or too many tags.
@@ -44,11 +41,8 @@ def annotate(
         []
     """
     before = notes(run)
-    if note is None:
-        note = before["note"]
-    if tags is None:
-        tags = before["tags"]
-    tags = list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+    note = before["note"] if note is None else note
+    tags = list(dict.fromkeys(tag.strip() for tag in (before["tags"] if tags is None else tags) if tag.strip()))
     group = before["group"] if group is None else group.strip()
     if len(note) > MAX_NOTE:
         raise ValueError(f"A note has at most {MAX_NOTE:,} characters, got {len(note):,}.")
@@ -56,8 +50,7 @@ def annotate(
         raise ValueError(f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}.")
     if len(group) > MAX_GROUP or not group.isprintable():
         raise ValueError(f"A group's name is one line of at most {MAX_GROUP} characters, got {group!r}.")
-    now = {"note": note, "tags": tags, "group": group}
-    if now != before:
+    if (now := {"note": note, "tags": tags, "group": group}) != before:
         write_json(run.path / "remarks.json", now)
     return now
 
@@ -77,7 +70,7 @@ def rename(run: Run, name: str) -> Run:
 
 
 def trash(run: Run) -> Path:
-    """Move a run to the trash beside it; returns its new folder. A run that may wait in the queue is moved by
+    """Move a run to the trash beside it; returns where it lies now. One that may wait in the queue is thrown away by
     `lab.launchers.background.waiting`.
 
     Raises:
@@ -90,38 +83,38 @@ def trash(run: Run) -> Path:
 
 
 def trashed(root: Path) -> tuple[Path, ...]:
-    """Return the runs in the trash, the last moved first."""
-    folders = [folder for folder in (Path(root) / TRASH).glob("*") if folder.is_dir()]
-    return tuple(sorted(folders, key=os.path.getctime, reverse=True))
+    """Runs in the trash, last thrown away first."""
+    thrown = [folder for folder in (Path(root) / TRASH).glob("*") if folder.is_dir()]
+    return tuple(sorted(thrown, key=os.path.getctime, reverse=True))
 
 
 def empty_trash(root: Path) -> int:
-    """Delete all runs in the trash for good; returns how many."""
-    folders = trashed(root)
-    for folder in folders:
+    """Delete for good what lies in the trash; returns how many runs."""
+    thrown = trashed(root)
+    for folder in thrown:
         shutil.rmtree(folder)
-    return len(folders)
+    return len(thrown)
 
 
-def restore(folder: Path) -> Run:
-    """Move a run out of the trash; under another name if its own is taken by now.
+def restore(thrown: Path) -> Run:
+    """Move a run out of the trash; under another name when its own is taken by now.
 
     Raises:
-        ValueError: it is not in a trash.
+        ValueError: it does not lie in a trash.
     """
-    folder = Path(folder)
-    if folder.parent.name != TRASH or not folder.is_dir():
-        raise ValueError(f"There is no run {folder.name!r} in the trash.")
-    root = folder.parent.parent
-    with _locked(Run(folder), "given back"):
-        return Run(folder.rename(root / free_name(root, folder.name)))
+    thrown = Path(thrown)
+    if thrown.parent.name != TRASH or not thrown.is_dir():
+        raise ValueError(f"There is no run {thrown.name!r} in the trash.")
+    root = thrown.parent.parent
+    with _locked(Run(thrown), "given back"):
+        return Run(thrown.rename(root / free_name(root, thrown.name)))
 
 
 @contextmanager
 def _locked(run: Run, done: str) -> Iterator[None]:
-    """Hold the run's lock, so that no process begins to write it; the lock stays valid when the folder is renamed."""
-    snapshot = run.snapshot()
-    busy = snapshot.under_way or (snapshot.launched is not None and snapshot.launched.alive)
+    """Hold the run's lock, so that nobody begins to write it meanwhile; the lock goes along with the folder."""
+    found = run.snapshot()
+    busy = found.under_way or (found.launched is not None and found.launched.alive)
     try:
         writer = None if busy else Writer(run)
     except lock.Held:

@@ -1,7 +1,7 @@
-"""Marks that a person gives single images, stored beside the runs.
+"""What a person says of single images, kept beside the runs.
 
-`marks.json` in the folder of runs says what is wrong with an image, and which saved selections hold it. It identifies
-an image by its content, so a moved or renamed folder keeps its marks, and nothing is written into that folder.
+`marks.json` in the folder of runs says what is wrong with an image, and which saved selections hold it. It knows an
+image by its content, so a moved or renamed folder keeps its marks, and nothing is written into the folder of pictures.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ from lab.core.stored import Count, Flag, Stored, Text
 from lab.data import ImageSet, read_corrections
 
 ANSWERS = ("keep", "relabel", "drop", "duplicate")
-"""Answers about an image: its label is right, is another one, it should go, or it repeats another image."""
+"""What can be said of an image: its label is right, is another one, it should go, or it repeats another image."""
 FILE = "marks.json"
 CORRECTIONS = ".corrections"
-"""Folder of tables of corrections below the folder of runs; they outlive the run in which the images were marked."""
-LOCK = ".marks.lock"
-PATIENCE = 10.0
-"""Lock that is held while marks are written, and the seconds that another process waits for it."""
+"""Below the folder of runs: tables of corrections; they outlive the run in which the images were marked."""
+LOCK, PATIENCE = ".marks.lock", 10.0
+"""Held while a mark is added to those that there are, and the seconds that others wait for it."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A mark of an image.
+    """What a person says of an image.
 
     answer: one of `ANSWERS`, or "". label: with `relabel`, the name of its true class. of: with `duplicate`, the key of
     the image that it repeats. tags: names of the saved selections that it belongs to.
@@ -67,7 +66,7 @@ class Mark:
 @dataclass(frozen=True)
 class _Entry:
     """A mark in the file: content and size of the image, its key as a hint, and whether its data set held another image
-    of that content, which then must not get the mark when the first one is gone."""
+    of that content, which then must not take its mark when it is gone."""
 
     content: Text
     size: Count
@@ -84,7 +83,7 @@ class MarkFile(Stored):
 
 _digests: WeakKeyDictionary[ImageSet, dict[int, str]] = WeakKeyDictionary()
 _sizes: WeakKeyDictionary[ImageSet, dict[int, list[int]]] = WeakKeyDictionary()
-"""Cache of the bytes of a data set's images: item to its digest, and size to items."""
+"""What is known so far of the bytes of a data set's images: item to its digest, and size to items."""
 
 
 def _in_files(images: ImageSet) -> bool:
@@ -92,21 +91,16 @@ def _in_files(images: ImageSet) -> bool:
 
 
 def _size(images: ImageSet, item: int) -> int:
-    """Return the bytes of an image: of its file, or of its pixels if it has none."""
-    if _in_files(images):
-        return os.stat(images.path(item)).st_size
-    return np.asarray(images.load(item)).nbytes
+    """Bytes of an image: of its file, or of its pixels where it has none."""
+    return os.stat(images.path(item)).st_size if _in_files(images) else np.asarray(images.load(item)).nbytes
 
 
 def _digest(images: ImageSet, item: int) -> str:
-    """Return a digest of an image's bytes, read once for each open data set; "" if they cannot be read."""
+    """Of the bytes of an image, read once for each data set that is open; "" where they cannot be read."""
     digests = _digests.setdefault(images, {})
     if item not in digests:
         try:
-            if _in_files(images):
-                content = images.path(item).read_bytes()
-            else:
-                content = np.asarray(images.load(item)).tobytes()
+            content = images.path(item).read_bytes() if _in_files(images) else np.asarray(images.load(item)).tobytes()
         except (OSError, ValueError):
             return ""
         digests[item] = hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -114,7 +108,7 @@ def _digest(images: ImageSet, item: int) -> str:
 
 
 def _same_content(images: ImageSet, content: str, size: int) -> list[int]:
-    """Return the items of this content; none if all images would have to be fetched from an archive to compare."""
+    """Items of this content; none where all images would have to be fetched from an archive to tell."""
     if not _in_files(images) and images.pixels is None:
         return []
     sizes = _sizes.setdefault(images, {})
@@ -126,7 +120,7 @@ def _same_content(images: ImageSet, content: str, size: int) -> list[int]:
 
 
 def _entries(root: Path) -> list[_Entry]:
-    """Read the file of marks.
+    """What the file holds.
 
     Raises:
         ValueError: it is damaged; says so.
@@ -144,25 +138,22 @@ def _entries(root: Path) -> list[_Entry]:
 
 
 def _matched(images: ImageSet, entries: list[_Entry]) -> dict[int, _Entry]:
-    """Return item to its entry: by key if that image has the content, else by size and content."""
-    keys = {entry.key for entry in entries}
-    items = {}
-    if keys:
-        items = {key: item for item, key in enumerate(images.keys) if key in keys}
-    by_key = {}
-    by_content = {}
-    for entry in entries:
-        item = items.get(entry.key)
-        if item is not None and _digest(images, item) == entry.content:
-            by_key[item] = entry
-        elif not entry.repeated:
-            for other in _same_content(images, entry.content, entry.size)[:1]:
-                by_content[other] = entry
-    return by_content | by_key
+    """Item to its entry: by key where that image has the content, else by size and content."""
+    wanted = {one.key for one in entries}
+    at = {key: item for item, key in enumerate(images.keys) if key in wanted} if wanted else {}
+    here = {at[one.key]: one for one in entries if one.key in at and _digest(images, at[one.key]) == one.content}
+    placed = {id(one) for one in here.values()}
+    elsewhere = {
+        item: one
+        for one in entries
+        if id(one) not in placed and not one.repeated
+        for item in _same_content(images, one.content, one.size)[:1]
+    }
+    return elsewhere | here
 
 
 def read(root: Path, images: ImageSet) -> dict[int, Mark]:
-    """Return item to its mark, of the images of a data set that are marked.
+    """Item to its mark, of the images of a data set that are marked.
 
     Args:
         root: folder of runs.
@@ -170,14 +161,14 @@ def read(root: Path, images: ImageSet) -> dict[int, Mark]:
     Raises:
         ValueError: the file of marks is damaged; says so.
     """
-    return {item: entry.mark for item, entry in _matched(images, _entries(root)).items() if entry.mark}
+    return {item: one.mark for item, one in _matched(images, _entries(root)).items() if one.mark}
 
 
 def write(root: Path, images: ImageSet, changes: Mapping[int, Mark | None]) -> dict[int, Mark | None]:
-    """Mark images, or remove their marks (None); marks that others wrote meanwhile stay.
+    """Mark images, or take their marks back (None): what others marked meanwhile stays.
 
     Returns:
-        the marks before, which undo the change when they are written back.
+        what stood there before, so that writing that back is undoing.
 
     Raises:
         ValueError: the file of marks is damaged and stays as it is, or an image cannot be read.
@@ -186,43 +177,38 @@ def write(root: Path, images: ImageSet, changes: Mapping[int, Mark | None]) -> d
     files.check_allowed()
     with FileLock(root / LOCK, timeout=PATIENCE):
         entries = _entries(root)
-        before = _matched(images, entries)
-        replaced = {id(before[item]) for item in changes if item in before}
-        kept = [entry for entry in entries if id(entry) not in replaced]
+        found = _matched(images, entries)
+        gone = {id(found[item]) for item in changes if item in found}
+        kept = [one for one in entries if id(one) not in gone]
         for item, mark in changes.items():
-            if not mark:
-                continue
-            content = _digest(images, item)
-            if not content:
-                raise ValueError(f"{images.keys[item]} cannot be read, so it cannot be marked.")
-            size = _size(images, item)
-            repeated = len(_same_content(images, content, size)) > 1
-            kept.append(_Entry(content, size, images.keys[item], repeated, mark))
-        files.write_json(root / FILE, {"marks": [asdict(entry) for entry in kept]})
-    return {item: before[item].mark if item in before else None for item in changes}
+            if mark:
+                if not (content := _digest(images, item)):
+                    raise ValueError(f"{images.keys[item]} cannot be read, so it cannot be marked.")
+                size = _size(images, item)
+                repeated = len(_same_content(images, content, size)) > 1
+                kept.append(_Entry(content, size, images.keys[item], repeated, mark))
+        files.write_json(root / FILE, {"marks": [asdict(one) for one in kept]})
+    return {item: found[item].mark if item in found else None for item in changes}
 
 
 def where(images: ImageSet, items: Collection[int], thing: str = "marked image") -> str:
-    """Say in which splits images are: "12 marked images: 9 for training, 3 for testing"."""
+    """Which splits images are in: "12 marked images: 9 for training, 3 for testing"."""
     purposes = {"train": "for training", "validation": "for validation", "test": "for testing"}
-    splits = _split_of_items(images)
-    counts = Counter(purposes.get(splits.get(item, ""), "in no split") for item in items)
-    order = [*purposes.values(), "in no split"]
-    words = ", ".join(f"{counts[purpose]:,} {purpose}" for purpose in order if counts[purpose])
+    homes = _homes(images)
+    counts = Counter(purposes.get(homes.get(item, ""), "in no split") for item in items)
+    words = ", ".join(f"{counts[one]:,} {one}" for one in [*purposes.values(), "in no split"] if counts[one])
     return f"{counted(len(items), thing)}: {words or 'none'}"
 
 
-def _split_of_items(images: ImageSet) -> dict[int, str]:
-    """Return item to its split; an image that is trained on and searched in belongs to train."""
-    splits: dict[int, str] = {}
-    for name in sorted(images.splits, key=("test", "validation", "train").index):
-        splits |= dict.fromkeys(images.splits[name].items.tolist(), name)
-    return splits
+def _homes(images: ImageSet) -> dict[int, str]:
+    """Item to its split; what is trained on and searched in trains."""
+    order = sorted(images.splits, key=("test", "validation", "train").index)
+    return {item: name for name in order for item in images.splits[name].items.tolist()}
 
 
 def corrections(images: ImageSet, marks: Mapping[int, Mark], before: str | None = None) -> dict[str, str]:
-    """Return the corrections that marks ask for: the key of an image to the name of its true class, or to "" to leave
-    it out (`drop` and `duplicate`). Images that have tags alone are not in it.
+    """What marks say about a training: the key of an image to the name of its true class, or to "" where it is left
+    out (`drop` and `duplicate`). Images that have tags alone are not in it.
 
     Args:
         before: table of corrections that these are added to; `keep` takes an image out of it.
@@ -249,8 +235,8 @@ def save_corrections(root: Path, table: Mapping[str, str]) -> Path:
 
 
 def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
-    """Return the corrected data set as a table with the columns path, label, split, which the data set `manifest` reads
-    beside the folder of the images, as do other programs. Images that marks drop and images of no split are not in it;
+    """The corrected data set as a table with the columns path, label, split, which the data set `manifest` reads beside
+    the folder of the images, as do other programs. Images that marks drop and those of no split are not in it;
     the label of an image without a class is empty.
 
     Raises:
@@ -260,26 +246,23 @@ def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
         raise ValueError(f"The images of {images.called} are no files, so no table can name them.")
     corrected = copy.copy(images)
     corrected.correct(corrections(images, marks), "The marks")
-    rows = []
-    for item, name in sorted(_split_of_items(corrected).items()):
-        rows.append([_path(images, item), images.class_name(corrected.labels[item]), name])
-    return _as_csv(["path", "label", "split"], rows)
-
-
-def _path(images: ImageSet, item: int) -> str:
-    """Return an image's path for a table that a spreadsheet opens: no cell begins as a formula does."""
-    key = images.keys[item]
-    return f"./{key}" if plain_cell(key) != key else key
+    return _as_csv(
+        ["path", "label", "split"],
+        (
+            [f"./{key}" if plain_cell(key) != key else key, images.class_name(corrected.labels[item]), name]
+            for item, name in sorted(_homes(corrected).items())
+            for key in [images.keys[item]]
+        ),
+    )
 
 
 def as_table(images: ImageSet, items: Iterable[int], marks: Mapping[int, Mark]) -> str:
-    """Return images as a table with the columns path, label, split, tags, answer; a manifest if all have a split."""
-    splits = _split_of_items(images)
-    rows = []
+    """Some images as a table with the columns path, label, split, tags, answer; a manifest if all have a split."""
+    homes, rows = _homes(images), []
     for item in items:
-        mark = marks.get(item, Mark())
-        label = images.class_name(images.labels[item])
-        rows.append([_path(images, item), label, splits.get(item, ""), " | ".join(mark.tags), mark.answer])
+        mark, key = marks.get(item, Mark()), images.keys[item]
+        label, path = images.class_name(images.labels[item]), f"./{key}" if plain_cell(key) != key else key
+        rows.append([path, label, homes.get(item, ""), " | ".join(mark.tags), mark.answer])
     return _as_csv(["path", "label", "split", "tags", "answer"], rows)
 
 

@@ -1,6 +1,6 @@
-"""Receive a run or a model folder that somebody sent as one file: unpack it safely, and check all of it.
+"""A run or a model folder that somebody sent as one file: unpacked where it can do no harm, and checked whole.
 
-Nothing in it is run, fetched or read outside its own folder. What it names outside is listed.
+Nothing in it is run, fetched or read outside its own folder. What it would like to read outside is listed.
 """
 
 from __future__ import annotations
@@ -32,70 +32,41 @@ from lab.runs.check import check
 from lab.runs.folder import NAME, PUBLISHED, Run, is_run
 from lab.runs.store import check_name, default_root, free_name
 
-MOST_BYTES = 20 * GB
-MOST_FILES = 200_000
-LONGEST = 400
-"""Limits of an archive: bytes and entries, including folders; and characters of a file's path."""
+MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400
+"""What is unpacked of one archive: bytes and entries, folders among them; and characters of a file's path."""
 
 MOST_LISTED = 100_000_000
 """Bytes of the list of files at the end of a ZIP, which Python reads whole; 200,000 long names take as many."""
 
 CODE = (*PROGRAMS, ".py", ".pyc", ".so", ".dll", ".dylib", ".sh", ".bat", ".exe", ".pkl", ".pickle", ".joblib")
-"""Suffixes of programs, and of files that can hold a program."""
+"""How the names of programs end, and of files that can hold one."""
 
 OURS = "modeling_rankscope.py"
 """The code for transformers in a model folder. It is never unpacked: nothing here needs it."""
 
 DAMAGED = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    OverflowError,
-    UnicodeError,
-    struct.error,
-)
-"""Errors of the libraries of archives for a damaged archive, or one that is locked by a password."""
+    zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError, NotImplementedError,
+    RuntimeError, OverflowError, UnicodeError, struct.error,
+)  # fmt: skip
+"""What the libraries of archives raise for a damaged one, or for one that is locked by a password."""
 
 KNOWN = (
-    "config.yaml",
-    "config.json",
-    "preprocessor_config.json",
-    "README.md",
-    "model.safetensors",
-    HEAD,
-    "meta.json",
-    "status.json",
-    "images.json",
-    "metrics.jsonl",
-    "log.txt",
-    "remarks.json",
-    "relevance.json",
-    "threshold.json",
-    "checkpoints/*.safetensors",
-    "embeddings/*.safetensors",
-    "scores/*.json",
-    "scores/*.safetensors",
-    "batches/*.safetensors",
-    "frames/*.safetensors",
-    "failure/*.safetensors",
-    "maps/*.safetensors",
+    "config.yaml", "config.json", "preprocessor_config.json", "README.md", "model.safetensors", HEAD,
+    "meta.json", "status.json", "images.json", "metrics.jsonl", "log.txt", "remarks.json", "relevance.json",
+    "threshold.json", "checkpoints/*.safetensors", "embeddings/*.safetensors", "scores/*.json", "scores/*.safetensors",
+    "batches/*.safetensors", "frames/*.safetensors", "failure/*.safetensors", "maps/*.safetensors",
     *(f"{PICTURES}/*{suffix}" for suffix in sorted(EXTENSIONS)),
-)
-"""Files of a run or a model that are unpacked. Files about processes and signatures of the sender's machine
-(launch.json, sent.json, owner.json) have no meaning here."""
+)  # fmt: skip
+"""The files of a run or a model that are unpacked. Those that name processes and signatures of the sender's machine
+(launch.json, sent.json, owner.json) mean nothing here."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """A folder that was unpacked.
+    """What was unpacked.
 
-    run: the folder as a run. published: whether it is a model folder. holds: its contents, a sentence each.
-    references: what it names outside its folder. left_out: files of the archive that were not unpacked.
+    run: the folder as a run. published: whether it is a model folder. holds: what lies in it, a sentence each.
+    references: what it would like to read outside its folder. left_out: files of the archive that were not unpacked.
     """
 
     run: Run
@@ -127,8 +98,7 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
         OSError: the archive cannot be read or the folder cannot be written.
         PermissionError: a guest asks.
     """
-    archive = Path(archive).expanduser()
-    root = default_root(into)
+    archive, root = Path(archive).expanduser(), default_root(into)
     if archive.is_dir():
         raise ValueError(f"{archive} is a folder; `lab receive` takes a ZIP or a tar of a run or model folder.")
     with _opened(archive) as opened:
@@ -136,12 +106,12 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
         chosen = name or top or archive.name.split(".")[0]
         if name is not None or not NAME.fullmatch(chosen):
             check_name(chosen)
-        left_out = tuple(visible(str(member.path)) for member in members if not _is_known(member.path))
+        wanted = [one for one in members if _is_known(one.path)]
+        left_out = tuple(visible(str(one.path)) for one in members if not _is_known(one.path))
         folder = root / free_name(root, chosen)
         with making(folder) as unpacked:
-            for member in members:
-                if _is_known(member.path):
-                    _write(opened, member, unpacked)
+            for one in wanted:
+                _write(opened, one, unpacked)
             remarks = _check(unpacked, archive)
             facts = (*_holds(Run(unpacked)), *remarks)
             references = Run(unpacked).references()
@@ -151,7 +121,7 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
 
 @contextmanager
 def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
-    """Open an archive; the errors of its library become a sentence."""
+    """Open an archive; whatever its library says of a damaged one becomes a sentence."""
     checked(path)
     with open(path, "rb") as file:  # a sentence of the system, if it cannot be read
         is_zip = zipfile.is_zipfile(file)
@@ -167,7 +137,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
 
 
 def _check_list(path: Path) -> None:
-    """Check that the list of files of a ZIP does not fill the memory.
+    """Refuse a ZIP whose list of files would fill the memory.
 
     Raises:
         ValueError: it would.
@@ -178,8 +148,7 @@ def _check_list(path: Path) -> None:
         end = file.read()
     place = end.rfind(b"PK\x05\x06")
     listed = int.from_bytes(end[place + 12 : place + 16], "little")
-    large = end.rfind(b"PK\x06\x06", 0, place)
-    if large >= 0:
+    if (large := end.rfind(b"PK\x06\x06", 0, place)) >= 0:
         listed = max(listed % 0xFFFFFFFF, int.from_bytes(end[large + 40 : large + 48], "little"))
     if listed > MOST_LISTED:
         raise _too_much(path)
@@ -195,70 +164,59 @@ def _too_much(archive: Path) -> ValueError:
 def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_Member]:
     """List the files of an archive; links, devices and paths that lead out of it are refused."""
     members: list[_Member] = []
-    total = 0
-    entries: Any = opened
-    if isinstance(opened, zipfile.ZipFile):
-        entries = opened.infolist()
-    for number, entry in enumerate(entries, 1):
-        if number > MOST_FILES:
+    total = entries = 0
+    for one in opened.infolist() if isinstance(opened, zipfile.ZipFile) else opened:
+        entries += 1
+        if entries > MOST_FILES:
             raise _too_much(archive)
-        if isinstance(entry, zipfile.ZipInfo):
-            path = entry.filename
-            length = entry.file_size
-            is_folder = entry.is_dir()
-            is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG)
+        if isinstance(one, zipfile.ZipInfo):
+            path, length, folder = one.filename, one.file_size, one.is_dir()
+            kind = stat.S_IFMT(one.external_attr >> 16)
+            ordinary = folder or kind in (0, stat.S_IFREG)
         else:
-            path = entry.name
-            length = entry.size
-            is_folder = entry.isdir()
-            is_file = entry.isreg() and not entry.issparse()
-        # Refuse what would be written outside the folder, and what is neither file nor folder.
+            path, length, folder, ordinary = one.name, one.size, one.isdir(), one.isdir() or one.isreg()
         place = PurePosixPath(path)
         outside = place.is_absolute() or ".." in place.parts or "\\" in path or path[1:2] == ":"
         if outside or len(path) > LONGEST or length < 0 or not path.isprintable():
             raise ValueError(f"{archive} holds a path that leads out of its folder or is none here: {quoted(path)}.")
-        if not is_folder and not is_file:
+        ordinary = ordinary and not (isinstance(one, tarfile.TarInfo) and one.issparse())
+        if not ordinary:
             raise ValueError(f"{archive} holds a link or device, {quoted(path)}; a run is made of files and folders.")
-        if is_folder:
+        if folder:
             continue
         total += length
-        members.append(_Member(place, length, entry))
+        members.append(_Member(place, length, one))
         if total > MOST_BYTES:
             raise _too_much(archive)
     return members
 
 
 def _without_top(members: list[_Member], archive: Path) -> tuple[list[_Member], str]:
-    """Find the only folder with a config.yaml: its files, and its name ("" if the archive itself is that folder).
+    """Find the one folder with a config.yaml: its files, and its name ("" where the archive itself is that folder).
 
     Raises:
         ValueError: there is no such folder, there are several, or a file is a program.
     """
-    visible_members = []
-    for member in members:
-        if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts):
-            visible_members.append(member)
-    tops = {member.path.parent for member in visible_members if member.path.name == "config.yaml"}
+    seen = [one for one in members if not any(part.startswith((".", "__MACOSX")) for part in one.path.parts)]
+    tops = {one.path.parent for one in seen if one.path.name == "config.yaml"}
     if len(tops) != 1:
-        count = f"{len(tops)} of them" if tops else "none"
+        found = f"{len(tops)} of them" if tops else "none"
         raise ValueError(
-            f"{archive} must hold one run or model folder with its config.yaml, and it holds {count}; pack one folder."
+            f"{archive} must hold one run or model folder with its config.yaml, and it holds {found}; pack one folder."
         )
-    top = tops.pop()
-    inside = []
-    for member in visible_members:
-        if member.path.suffix.lower() in CODE and member.path.name != OURS:
+    for one in seen:
+        if one.path.suffix.lower() in CODE and one.path.name != OURS:
             raise ValueError(
-                f"{archive} holds the program {quoted(str(member.path))}. A run or model from somebody else is "
-                "received without programs: ask for the folder without it, and give the encoder again with --encoder."
+                f"{archive} holds the program {quoted(str(one.path))}. A run or model from somebody else is received "
+                "without programs: ask for the folder without it, and give the encoder again with --encoder."
             )
-        if member.path.is_relative_to(top):
-            inside.append(_Member(member.path.relative_to(top), member.bytes, member.source))
+    top = tops.pop()
+    inside = [_Member(one.path.relative_to(top), one.bytes, one.source) for one in seen if one.path.is_relative_to(top)]
     return inside, top.name
 
 
 def _is_known(path: PurePosixPath) -> bool:
-    """Return whether a file belongs to a run or a model. Pictures may be in deeper folders."""
+    """Whether a file belongs to a run or a model. Pictures may lie deeper; fnmatch's * passes over folders."""
     deep = len(path.parts) > 2 and path.parts[0] != PICTURES
     return not deep and any(fnmatch(str(path), pattern) for pattern in KNOWN)
 
@@ -271,10 +229,7 @@ def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: P
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"The archive holds {quoted(str(member.path.parent))} as a file and as a folder.") from None
     source: IO[bytes] | None
-    if isinstance(opened, zipfile.ZipFile):
-        source = opened.open(member.source)
-    else:
-        source = opened.extractfile(member.source)
+    source = opened.open(member.source) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(member.source)
     if source is None:
         raise ValueError(f"{member.path} is no file.")
     try:
@@ -290,44 +245,43 @@ def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: P
 
 
 def _check(folder: Path, archive: Path) -> list[str]:
-    """Check every file that was unpacked, and return remarks on them.
+    """Check every file that was unpacked, and return what should be known of them.
 
     Raises:
-        ValueError: a file is damaged; names it as it is called in the archive.
+        ValueError: one is damaged; names it as it is called in the archive.
     """
     try:
         if not is_run(folder):
             raise ValueError("it holds no run")
-        damages = check(Run(folder))
-        for damage in damages:
-            if not damage.changed:
-                named = damage.file in damage.sentence
-                raise ValueError(damage.sentence if named else f"{damage.file}: {damage.sentence}")
-        return [damage.sentence for damage in damages]
+        found = check(Run(folder))
+        for one in found:
+            if not one.changed:
+                raise ValueError(one.sentence if one.file in one.sentence else f"{one.file}: {one.sentence}")
+        return [one.sentence for one in found]
     except ValueError as error:
         shown = str(error).replace(f"{folder}/", "").replace(str(folder), "the folder")
         raise ValueError(f"{archive} is not received, and nothing was kept of it: {shown}") from None
 
 
 def _holds(run: Run) -> tuple[str, ...]:
-    """Say what a folder holds, a sentence each."""
+    """Say in words what lies in a folder."""
     config = run.config
     published = run.checkpoint(PUBLISHED) is not None
-    kind = "a model" if published else "a run"
-    facts = [f"{kind}: {config.encoder.name}, {config.loss.name}, {config.data.name}"]
+    names = {part: getattr(config, part).name for part in ("encoder", "loss", "data")}
+    said = [f"{'a model' if published else 'a run'}: {names['encoder']}, {names['loss']}, {names['data']}"]
     if not published:
         status = run.status
-        facts.append(f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}")
-    weights = [name for name in ("best", "last") if run.checkpoint(name)]
+        said.append(f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}")
+    weights = [one for one in ("best", "last") if run.checkpoint(one)]
     if weights:
-        facts.append(f"checkpoints: {', '.join(weights)}")
+        said.append(f"checkpoints: {', '.join(weights)}")
     for split in run.splits:
         rows, width = run.embeddings(split).vectors.shape
-        facts.append(f"embeddings of {split}: {rows:,} queries, {width} numbers each")
-    pictures = sum(path.is_file() for path in (run.path / PICTURES).rglob("*"))
+        said.append(f"embeddings of {split}: {rows:,} queries, {width} numbers each")
+    pictures = sum(one.is_file() for one in (run.path / PICTURES).rglob("*"))
     if pictures:
-        facts.append(counted(pictures, "picture"))
-    total = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
-    facts.append(f"{size(total)} in all")
-    facts += config.missing
-    return tuple(map(visible, facts))
+        said.append(counted(pictures, "picture"))
+    total = sum(one.stat().st_size for one in run.path.rglob("*") if one.is_file())
+    said.append(f"{size(total)} in all")
+    said += config.missing
+    return tuple(map(visible, said))

@@ -1,4 +1,4 @@
-"""Schemas of the small files of a run folder; `lab.core.stored` reads them, and every reader uses these.
+"""What each small file of a run folder holds; `lab.core.stored` reads them, and every reader goes by these.
 
 Files of version 0.2 fit, too. Fields that no schema names stay as they are: later versions write more.
 """
@@ -174,11 +174,11 @@ class ValidatedRecord(OfStep, total=False):
 
 
 def _sign(value: Any) -> Any:
-    """Refuse a value that cannot be a sign of a check-up; see `lab.training.signs`."""
-    for number in value if isinstance(value, list) else (value,):
-        if not (number is None or isinstance(number, int | float)):
+    """Refuse what no sign of a check-up is; see `lab.training.signs`."""
+    for one in value if isinstance(value, list) else (value,):
+        if not (one is None or isinstance(one, int | float)):
             raise ValueError("must be a number or a list of numbers")
-        if isinstance(number, int) and abs(number) > 2**53:
+        if isinstance(one, int) and abs(one) > 2**53:
             raise ValueError("must be at most 2^53")
     return value
 

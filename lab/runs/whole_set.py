@@ -1,11 +1,11 @@
-"""Features of all images of a run's data set, of all splits, that no training on their labels has changed.
+"""Features of all images of a run's data set, whatever their split, that no training on their labels has changed.
 
-The search for label errors and copies uses these and not the run's own embeddings: a network that was trained on a
+Label errors and copies are looked for by these and not by the run's own embeddings: a network that was trained on a
 wrong label places the image with the class of that label. The network is the pretrained EfficientNet-Lite0 where its
-weights are installed, with features of all its levels, else the run's own encoder as it was before training. For a run
-without pictures or encoder, its stored embeddings are used.
+weights are installed, seen at all its levels, else the run's own encoder as it was before training. Runs whose pictures
+or encoder are not here lend the embeddings that they stored.
 
-They are stored beside the runs, so that runs on the same images share them; see `lab.data.images.features`.
+They are kept beside the runs, so that runs on the same images share them; see `lab.data.images.features`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from lab.data import ImageSet
 
 WIDTH = 256
-"""Principal components that are kept of an image."""
+"""Numbers that are kept of an image: its principal components."""
 SIDES = (64, 96, 128)
-"""Pixels at which the pretrained network sees images, the largest that the images have: it was made for 224, which
+"""Pixels that images are shown to the pretrained network with, the largest that they have: it was made for 224, which
 takes three times as long as 128."""
 SAMPLED = 12
-"""Images whose size is measured."""
+"""Images that are measured for their size."""
 
 
 class Levels(nn.Module):
-    """Compute features of images [n 3 h w] at each level of a pretrained network, [n d].
+    """Images [n 3 h w] to what a pretrained network sees at each of its levels [n d].
 
-    The mean and the spread of every stage, which describe colours and textures, the fifth on a grid of 3 x 3, which
-    describes the position of objects, and the mean of the last level, which describes the objects.
+    The mean and the spread of every stage, which know colours and textures, the fifth on a grid of 3 x 3, which knows
+    where things are, and the mean of the last one, which knows what they are.
     """
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ PARTS = (784, 784, 1008)
 
 
 def principal(rows: np.ndarray, parts: tuple[int, ...]) -> np.ndarray:
-    """Return the first `WIDTH` principal components of features [n d], after each part of the columns got equal weight.
+    """The first `WIDTH` principal components of features [n d], after each part of the columns got the same weight.
 
-    parts: widths of the first parts; the remaining columns are one more part.
+    parts: widths of the first parts; what follows is one more.
     """
     from sklearn.decomposition import PCA
 
@@ -85,18 +85,17 @@ def principal(rows: np.ndarray, parts: tuple[int, ...]) -> np.ndarray:
 
 
 def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
-    """Return features of every image that can be read, computed unless they are stored; yields progress.
+    """Features of every image that can be read, made unless they are kept; yields progress.
 
     Returns:
-        vectors float32 [n d] of any length, the data set's present labels, and the positions of the images.
+        vectors float32 [n d] of any length, labels as the run's data set says them now, and the images' numbers.
 
     Raises:
         ValueError: the images are gone, or there is neither an encoder nor a stored embedding.
-        GuestRefused: they have to be computed, and a guest asks.
+        GuestRefused: they have to be made, and a guest asks.
     """
-    embedded = kept(run)
-    if embedded is not None:
-        return embedded
+    if (known := kept(run)) is not None:
+        return known
     images = run.dataset()
     pictured = images.root is not None or not isinstance(images, OfList)
     if not pictured or (not has_network() and run.config.encoder.outside):
@@ -107,10 +106,7 @@ def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
 
 
 def of_images(images: ImageSet, run: Run | None = None) -> Generator[Record, None, EmbeddingSet]:
-    """Compute such features of any images without storing them.
-
-    run: its untrained encoder replaces the pretrained network.
-    """
+    """The same of any images, not kept. run: whose untrained encoder is taken instead of the pretrained network."""
     from lab.data.images import transforms
     from lab.data.images.loading import Loader
     from lab.evaluation.embedding import embed
@@ -118,20 +114,19 @@ def of_images(images: ImageSet, run: Run | None = None) -> Generator[Record, Non
     from lab.runs.building.parts import encoder_and_loss
 
     if run is None:
-        network: Any = Levels()
-        side = side_of(images)
+        network, side = Levels(), side_of(images)
     else:
         network, _ = encoder_and_loss(run.config, num_classes=2)
         side = run.config.augmentation.knobs.size or network.input_size
-    transform = transforms.testing(side, mean=network.mean, std=network.std, resize=side, squash=True)
+    seen = transforms.testing(side, mean=network.mean, std=network.std, resize=side, squash=True)
     network.to(device_or_cpu("auto")).to(memory_format=torch.channels_last)
-    embedded = yield from embed(network, Loader(images, transform), np.arange(len(images)), batch_size=64)
-    rows = principal(embedded.vectors, PARTS if run is None else ())
-    return EmbeddingSet(rows, embedded.labels, embedded.items)
+    made = yield from embed(network, Loader(images, seen), np.arange(len(images)), batch_size=64)
+    rows = principal(made.vectors, PARTS if run is None else ())
+    return EmbeddingSet(rows, made.labels, made.items)
 
 
 def kept(run: Run) -> EmbeddingSet | None:
-    """Return the stored features of these very images; None if there are none, or their file is damaged.
+    """Features that were made before of these very images; None where there are none, or their file is damaged.
 
     Raises:
         ValueError: the images are gone.
@@ -141,35 +136,30 @@ def kept(run: Run) -> EmbeddingSet | None:
 
 
 def stored(run: Run) -> EmbeddingSet:
-    """Return the run's own embeddings of all its splits, every image once.
+    """The run's own embeddings of all its splits, every image once.
 
     Raises:
         ValueError: no split has been embedded.
     """
-    sets = []
-    for split in run.splits:
-        sets.append(run.embeddings(split, "query"))
-        gallery = run.embeddings(split, "gallery")
-        if gallery is not None:
-            sets.append(gallery)
-    if not sets:
+    parts = [run.embeddings(split, "query") for split in run.splits]
+    galleries = [run.embeddings(split, "gallery") for split in run.splits]
+    known = [*parts, *(one for one in galleries if one is not None)]
+    if not known:
         raise ValueError(f"Run {run.name} holds neither an encoder nor embeddings of its images.")
-    items, first = np.unique(np.concatenate([part.items for part in sets]), return_index=True)
-    vectors = np.concatenate([part.vectors for part in sets])
-    labels = np.concatenate([part.labels for part in sets])
+    items, first = np.unique(np.concatenate([one.items for one in known]), return_index=True)
+    vectors, labels = (np.concatenate([getattr(one, field) for one in known]) for field in ("vectors", "labels"))
     return EmbeddingSet(vectors[first], labels[first], items)
 
 
 def side_of(images: ImageSet) -> int:
-    """Return the side that fits typical images of a set; images that cannot be read are skipped."""
+    """What fits typical images of a set; those that cannot be read are passed over."""
     from lab.data.images.reading import ImageError
 
     sides = []
     for item in np.unique(np.linspace(0, len(images) - 1, SAMPLED).astype(int)).tolist():
         with suppress(ImageError):
             sides.append(min(images.load(item).size))
-    typical = np.median(sides or [0])
-    return max((side for side in SIDES if side <= typical), default=SIDES[0])
+    return max((one for one in SIDES if one <= np.median(sides or [0])), default=SIDES[0])
 
 
 def _file(run: Run, images: ImageSet) -> Path:

@@ -182,7 +182,7 @@ def slices(scene: CheckScene) -> None:
         return
     st.caption(
         f"Mean {score} of the queries with each value, the worst first, with its 95 % interval over these "
-        "queries (Student's t), which takes two. Select a row to browse these queries. Further columns of a table of "
+        "queries (Student's t), which needs two. Select a row to browse these queries. Further columns of a table of "
         "images (`--data manifest`), such as the camera or the shop, are further ways to slice."
     )
     # The keys are fixed and users' words are titles, because a field may be called "queries".

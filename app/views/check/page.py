@@ -82,9 +82,9 @@ def _expected(errors: LabelErrors) -> str:
     wrong_of_all = errors.expected(count)
     if wrong_of_first is None or wrong_of_all is None:
         return (
-            f"How many of these {count:,} are errors cannot be told: a classifier that has not seen an image names its "
-            f"label in {found.accuracy:.0%} of all cases only. Either very many labels are wrong, or the pictures do "
-            "not show what the classes mean. The likeliest errors come first all the same."
+            f"The number of errors among these {count:,} cannot be estimated: a classifier that has not seen an image "
+            f"predicts its label in only {errors.accuracy:.0%} of all cases. Either very many labels are wrong, or the "
+            "pictures do not show what the classes mean. The likeliest errors come first all the same."
         )
     subject = f"the first {first}" if count > first else f"these {first}"
     sentence = f"Few or none of {subject} are errors"

@@ -137,11 +137,15 @@ def _metrics(view: SplitView) -> dict[str, np.ndarray] | None:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def _verdict(low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray) -> str:
-    """What follows the second share: the 95 % interval over classes. low, high: keys of the two splits."""
-    found = paired.difference(_before, _after, _labels)
-    if found.classes < FEWEST:
-        return f", on {found.classes} classes, too few to say what other classes would give"
-    least, most = 100 * found.low, 100 * found.high
-    if least > 0:
-        return f"; in other classes, too, likely {least:.0f} to {most:.0f} more than above"
-    return f": no clear difference; in other classes it might be {-least:.0f} fewer to {most:.0f} more"
+    """Return how much the result would differ on other pictures, as the end of a sentence.
+
+    low, high: keys of the two splits.
+    """
+    difference = paired.difference(_before, _after, _labels)
+    if difference.classes < FEWEST:
+        return f", on {difference.classes} classes, too few to say what other classes would give"
+    low_end = 100 * difference.low
+    high_end = 100 * difference.high
+    if low_end > 0:
+        return f"; in other classes, too, likely {low_end:.0f} to {high_end:.0f} more than above"
+    return f": no clear difference; in other classes it might be {-low_end:.0f} fewer to {high_end:.0f} more"

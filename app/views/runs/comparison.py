@@ -145,21 +145,26 @@ def _draw_same_queries(chosen: Sequence[Run], split: str) -> None:
     differences = background.if_ready(_differences_to(key, split, column, base, measurement))
     if differences is None:
         return
-    means = np.nanmean(found.values[column], axis=1)
-    order = [base, *(int(at) for at in np.argsort(-means) if at != base)]
-    page_frame.say(f"On {found.words}.")
-    page_frame.say(found.note)
-    if before and before.name == names[base]:
-        words = f"Trained again with corrections: {column} {means[base]:.3f} → {means[0]:.3f} ({told[0]})."
-        st.markdown(page_frame.as_text(words))
-    look = {column: st.column_config.NumberColumn(column, format="%.3f")}
-    lines = [{"run": names[at], column: means[at], f"against {names[base]}": told.get(at, "")} for at in order]
-    st.dataframe(lines, hide_index=True, column_config=look, alt=f"{column} of each run, with intervals over classes")
-    _methods(found, chosen, split, column, base, key)
-    for at in order[1:]:
-        page_frame.say(found.helped(column, base, at))
-    _classes(found, column, base)
-    _disagreements(found, column, order, views[0], images)
+    comparison = QueryComparison(chosen, split, key, measurement, column, base)
+
+    # The table of scores, the base first.
+    means = np.nanmean(measurement.values[column], axis=1)
+    page_frame.say(f"On {measurement.words}.")
+    page_frame.say(measurement.note)
+    if before and before.name == base_name:
+        scores = f"{column} {means[base]:.3f} → {means[0]:.3f} ({differences[0]})"
+        st.markdown(page_frame.as_text(f"Trained again with corrections: {scores}."))
+    lines = []
+    for index in comparison.order:
+        difference = differences.get(index, "")
+        lines.append({"run": names[index], column: means[index], f"against {base_name}": difference})
+    config = {column: st.column_config.NumberColumn(column, format="%.3f")}
+    st.dataframe(lines, hide_index=True, column_config=config, alt=f"{column} of each run, with intervals over classes")
+    _draw_methods(comparison)
+    for index in comparison.order[1:]:
+        page_frame.say(measurement.helped(column, base, index))
+    _draw_classes(comparison)
+    _draw_disagreements(comparison, views[0])
 
 
 def _draw_methods(comparison: QueryComparison) -> None:
@@ -182,7 +187,7 @@ def _draw_methods(comparison: QueryComparison) -> None:
         head, body = methods.cells()
         lines = [dict(zip(head[1:], line[1:], strict=True)) for line in body]
         st.dataframe(lines, hide_index=True, alt=f"{column} of each method, with intervals over classes and trainings")
-        for sentence in compared.sentences[: len(lines) - 1]:  # the notes after them stand above already
+        for sentence in methods.sentences[: len(lines) - 1]:  # the notes after them are above already
             page_frame.say(sentence)
         with st.container(horizontal=True):
             page_frame.download("LaTeX", methods.latex(), "methods.tex", "text/plain")
@@ -260,25 +265,32 @@ def _draw_disagreements(comparison: QueryComparison, view: RunView) -> None:
         st.switch_page("views/browse/page.py", query_params=query)
 
 
-def _classes(found: SameQueries, column: str, base: int) -> None:
-    """The difference of one run to the base for each class, with its interval over the queries of the class."""
-    with page_frame.fold("Classes", link="classes"):
-        others = [name for name in found.names if name != found.names[base]]
+def _draw_classes(comparison: QueryComparison) -> None:
+    """Draw the difference of a run to the base for each class, with its interval over the queries of the class."""
+    measurement = comparison.measurement
+    base_name = comparison.names[comparison.base]
+    with page_frame.expander("Classes", link="classes"):
+        others = [name for name in comparison.names if name != base_name]
         name = page_frame.select("Classes of", others, key="same run", link="of")
-        by_class = found.by_class(column, base, found.names.index(name))
-        lines = [
-            {
-                "class": found.class_names[label],
-                "queries": one.count,
-                "difference": one.mean,
-                "low": one.low,
-                "high": one.high,
-            }
-            for label, one in by_class.items()
-        ]
-        look = {name: st.column_config.NumberColumn(name, format="%+.3f") for name in ("difference", "low", "high")}
-        alt = f"Difference in {column} of {name} to {found.names[base]} by class, with 95 % intervals over its queries"
-        st.dataframe(lines, hide_index=True, column_config=look, alt=alt)
+        by_class = measurement.by_class(comparison.column, comparison.base, comparison.names.index(name))
+        lines = []
+        for label, difference_of_class in by_class.items():
+            lines.append(
+                {
+                    "class": measurement.class_names[label],
+                    "queries": difference_of_class.count,
+                    "difference": difference_of_class.mean,
+                    "low": difference_of_class.low,
+                    "high": difference_of_class.high,
+                }
+            )
+        signed = st.column_config.NumberColumn(format="%+.3f")
+        config: dict[str, Any] = {"difference": signed, "low": signed, "high": signed}
+        alt = (
+            f"Difference in {comparison.column} of {name} to {base_name} by class, "
+            "with 95 % intervals over the queries of each class"
+        )
+        st.dataframe(lines, hide_index=True, column_config=config, alt=alt)
 
 
 def _draw_differences(chosen: Sequence[Run]) -> None:

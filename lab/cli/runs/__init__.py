@@ -127,8 +127,9 @@ def _one(run: Run, as_json: bool) -> None:
         return
     _ = run.config_dict  # which refuses a damaged file in a sentence
     print(visible_lines(read_small(run.file("config.yaml")).decode(errors="replace")) + "\n")
-    show([{"": k, "value": str(v)} for k, v in status.items() if k != "scores"], as_json=False)
-    if rows := rows_of(run):
+    show([{"": key, "value": str(value)} for key, value in status.items() if key != "scores"], as_json=False)
+    rows = rows_of(run)
+    if rows:
         show(rows, as_json=False)
     warn(run)
     say_if_queued(run)

@@ -1,4 +1,4 @@
-"""Read files and tables of embeddings: numpy, torch, safetensors, Arrow, Parquet, CSV, faiss, data frames."""
+"""Files and tables of vectors: numpy, torch, safetensors, Arrow, Parquet, CSV, faiss, data frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lab.core.files import check_fits, checked, inside
 from lab.core.stored import Texts
 
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
-"""Usual names of the array or column of vectors; the first that exists is taken."""
+"""Names that the array or column of vectors has; the first that is there is taken."""
 
 NUMBERED = re.compile(r"(v|e|f|d|x|z|pc|dim_?|emb_?|embedding_?|feat_?|feature_?|vec_?|vector_?|)(\d+)", re.IGNORECASE)
 """Columns of single numbers: v0, v1, ... or 0, 1, ..., counted from 0 or 1."""
@@ -32,7 +32,7 @@ NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
 
 @dataclass
 class Source:
-    """Vectors and the columns beside them. columns: name to n values. taken: the columns that held the vectors."""
+    """Vectors, and what stands beside them. columns: name to n values. taken: which columns the vectors were."""
 
     vectors: Any
     columns: dict[str, Any] = field(default_factory=dict)
@@ -40,10 +40,10 @@ class Source:
 
 
 def read(path: Path | str, vector: str = "") -> Source:
-    """Read a file, or the folder of a faiss export.
+    """What a file, or the folder of a faiss export, holds.
 
     Args:
-        vector: name of the array or column of vectors; by default the first of `VECTORS` that exists.
+        vector: name of the array or column of vectors; by default the first of `VECTORS` that is there.
 
     Raises:
         ValueError: there is no such file, it is of another kind or damaged, or it holds no vectors.
@@ -79,7 +79,7 @@ def _check_unpacked(path: Path) -> None:
 
 
 def table(source: Any) -> dict[str, Any]:
-    """Read a table without vectors: a CSV, Parquet or Arrow file, a data frame, an Arrow table, a mapping.
+    """The columns of what holds no vectors: a CSV, Parquet or Arrow file, a data frame, an Arrow table, a mapping.
 
     Raises:
         ValueError: it is none of these.
@@ -105,7 +105,7 @@ def table(source: Any) -> dict[str, Any]:
 
 
 def is_table(thing: Any) -> bool:
-    """Return whether it is a data frame (pandas, polars) or an Arrow table."""
+    """Whether it is a data frame (pandas, polars) or an Arrow table."""
     return (
         hasattr(thing, "column_names")
         or (hasattr(thing, "columns") and hasattr(thing, "iloc"))
@@ -114,11 +114,11 @@ def is_table(thing: Any) -> bool:
 
 
 def _opened(path: Path, read: Callable[[], Any]) -> Any:
-    """Call a reader; an error of its library becomes a sentence about the file."""
+    """What a reader finds; its own library's error as a sentence about the file."""
     try:
         return read()
-    except Exception as error:  # each library raises its own errors
-        if type(error) is ValueError:  # a sentence already
+    except Exception as error:  # each library raises kinds of its own
+        if type(error) is ValueError:  # a sentence of ours
             raise
         raise ValueError(f"{path} cannot be read, it is damaged or of another kind{_why(error)}.") from None
 
@@ -133,7 +133,7 @@ def _why(error: Exception) -> str:
 
 
 def _numpy(path: Path, vector: str) -> Source:
-    """Read the array of an npy file by memory map, or the arrays of an npz file."""
+    """The array of an npy file by memory map, or those of an npz file."""
     try:
         read = np.load(path, mmap_mode="r", allow_pickle=False)
         held = None
@@ -147,16 +147,14 @@ def _numpy(path: Path, vector: str) -> Source:
             f"{path} is no file of numbers, or holds pickled Python objects, which can run any program when they are "
             'read; save the vectors as numbers: numpy.save(file, vectors.astype("float32")).'
         ) from None
-    if held is None:
-        return unnamed(read, vector, str(path))
-    return _named(held, vector, path)
+    return unnamed(read, vector, str(path)) if held is None else _named(held, vector, path)
 
 
 def unnamed(vectors: Any, vector: str, what: str) -> Source:
-    """Return a single array without a name.
+    """Return vectors that stand alone, so that no name of an array or column can choose them.
 
     Raises:
-        ValueError: a name of an array or column was given.
+        ValueError: one is given.
     """
     if vector:
         raise ValueError(f"{what} is one array without a name, so {vector!r} names nothing in it; leave out --vector.")
@@ -164,7 +162,7 @@ def unnamed(vectors: Any, vector: str, what: str) -> Source:
 
 
 def _torch(path: Path, vector: str) -> Source:
-    """Read the tensor, or the dictionary of tensors, of a torch.save file; as weights only, so that no program runs."""
+    """The tensor of a file of torch.save, or those of a dictionary; read as weights, so that no program can run."""
     import pickle
 
     import torch
@@ -197,11 +195,9 @@ def _of_tensors(held: dict[str, Any], vector: str, path: Path) -> Source:
 
 
 def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
-    """Choose the table of numbers among arrays; the others become columns."""
-    tables_of_numbers = [name for name, values in held.items() if len(values.shape) == 2]
-    name = vector or _first_of(VECTORS, held)
-    if not name and len(tables_of_numbers) == 1:
-        name = tables_of_numbers[0]
+    """The table of numbers among arrays, and the others as columns."""
+    flat = [name for name, values in held.items() if len(values.shape) == 2]
+    name = vector or next((one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else "")
     if name not in held:
         wrong = f"has no array {vector!r}" if vector else "does not say which of its arrays are the vectors"
         raise ValueError(f"{path} {wrong}; it has {', '.join(held) or 'none'}. Name one with --vector.")
@@ -210,7 +206,7 @@ def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
 
 
 def _safetensors(path: Path, vector: str) -> Source:
-    """Read arrays; if the header has a list of `keys`, also the names of the rows."""
+    """Arrays; where the header has a list of `keys`, also the names of the rows."""
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:  # which knows bfloat16
@@ -224,7 +220,7 @@ def _safetensors(path: Path, vector: str) -> Source:
 
 
 def _keys_in(text: str, name: str) -> list[str]:
-    """Return the names of rows in a JSON list.
+    """The names of rows in a JSON list.
 
     Raises:
         ValueError: it is no list of texts.
@@ -237,16 +233,14 @@ def _keys_in(text: str, name: str) -> list[str]:
 
 
 def _table(path: Path, vector: str) -> Source:
-    """Read the vectors of a table, and its other columns."""
+    """The vectors of a table, and its other columns."""
     if path.suffix.lower() not in tables.TEXT:
         return of_table(tables.read_arrow(path), vector)
 
     def choose(first: list[str]) -> tuple[list[str] | None, list[str]]:
-        """Return names for a table without a line of names, and which of its columns are numbers."""
-        is_numbers = all(map(NUMBER.fullmatch, first))
-        if is_numbers and all(map(str.isdecimal, first)):  # whole numbers may be names
-            is_numbers = False
-        names = [f"v{number}" for number in range(len(first))] if is_numbers else None
+        """Names for a table without a line of names, and which of its columns are numbers."""
+        numbers = all(map(NUMBER.fullmatch, first)) and not all(map(str.isdecimal, first))  # whole ones may be names
+        names = [f"v{number}" for number in range(len(first))] if numbers else None
         header = names or first
         return names, [] if _named_vector(header, vector) else _numbered(header)
 
@@ -274,24 +268,24 @@ def _as_arrow(table: Any) -> Any:
             return pa.Table.from_pandas(_of_one_type(table.rename(columns=str)), preserve_index=False)
         return pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:  # a column of texts and numbers, for instance
-        reason = "; ".join(str(argument).rstrip(".") for argument in error.args)[:300]
+        reason = "; ".join(str(one).rstrip(".") for one in error.args)[:300]
         raise ValueError(f"This is no table whose columns have one type each ({reason}).") from None
 
 
 def _of_one_type(frame: Any) -> Any:
-    """Return a data frame whose columns of Python objects are texts, except columns of lists, which are vectors."""
+    """A data frame whose columns of Python objects are texts, but for those of lists, which are vectors."""
     changed = {}
     for name in frame.columns:
         column = frame[name]
-        if column.dtype != object:
-            continue
-        if not any(hasattr(value, "__len__") and not isinstance(value, str | bytes) for value in column):
+        if column.dtype == object and all(
+            isinstance(one, str | bytes) or not hasattr(one, "__len__") for one in column
+        ):
             changed[name] = tables.names(column, name)
     return frame.assign(**changed)
 
 
 def _named_vector(columns: Iterable[str], vector: str) -> str:
-    """Return the column of lists: the one that the user named, else the first of `VECTORS` that exists, or "".
+    """The column of lists: the one that a person named, else the first of `VECTORS` that is there, or "".
 
     Raises:
         ValueError: there is no column of the name given.
@@ -299,28 +293,21 @@ def _named_vector(columns: Iterable[str], vector: str) -> str:
     columns = list(columns)
     if vector and vector not in columns:
         raise ValueError(f"There is no column {vector!r}; the columns are {', '.join(columns[:20]) or 'none'}.")
-    return vector or _first_of(VECTORS, columns)
-
-
-def _first_of(names: Iterable[str], existing: Collection[str]) -> str:
-    """Return the first of some names that exists; "" if none does."""
-    return next((name for name in names if name in existing), "")
+    return vector or next((one for one in VECTORS if one in columns), "")
 
 
 def _numbered(columns: Iterable[str]) -> list[str]:
-    """Return the columns v0, v1, ... or v1, v2, ... by their number; of several such series, the longest."""
+    """The columns v0, v1, ... or v1, v2, ... by their number; of several such rows of columns, the longest."""
     groups: dict[str, dict[int, str]] = {}
     for name in columns:
-        match = NUMBERED.fullmatch(name)
-        if match:
-            groups.setdefault(match[1].lower(), {})[int(match[2])] = name
-    longest: dict[int, str] = {}
+        if found := NUMBERED.fullmatch(name):
+            groups.setdefault(found[1].lower(), {})[int(found[2])] = name
+    whole = []
     for group in groups.values():
         first = min(group)
-        is_complete = sorted(group) == list(range(first, first + len(group)))
-        begins = first == 0 or (first == 1 and len(group) > 1)
-        if is_complete and begins and len(group) > len(longest):
-            longest = group
+        if sorted(group) == list(range(first, first + len(group))) and (first == 0 or (first == 1 and len(group) > 1)):
+            whole.append(group)
+    longest = max(whole, key=len, default={})
     return [longest[number] for number in sorted(longest)]
 
 
@@ -332,15 +319,14 @@ def _no_vectors(columns: Sequence[str]) -> str:
 
 
 def of_table(table: Any, vector: str) -> Source:
-    """Read the vectors of a data frame or Arrow table, and its other columns.
-
-    The vectors are a column of lists (or of JSON lists in texts), or the numbered columns.
-    """
+    """Vectors of a data frame or Arrow table, and what else it has: the column of lists (or of JSON lists in texts) or
+    the numbered columns, and the others."""
     read = _as_arrow(table)
     name = _named_vector(read.column_names, vector)
     if name:
-        others = tables.arrow_columns(read.drop_columns([name]))
-        return Source(_lists(read.column(name), name), others, f"column `{name}`")
+        return Source(
+            _lists(read.column(name), name), tables.arrow_columns(read.drop_columns([name])), f"column `{name}`"
+        )
     ordered = _numbered(read.column_names)
     if not ordered:
         raise ValueError(_no_vectors(read.column_names))
@@ -352,7 +338,7 @@ def of_table(table: Any, vector: str) -> Source:
 
 
 def _lists(column: Any, name: str) -> Any:
-    """Return the vectors in a column of lists, [n d]."""
+    """The vectors in a column of lists, [n d]."""
     import pyarrow as pa
     import pyarrow.compute
 
@@ -368,9 +354,9 @@ def _lists(column: Any, name: str) -> Any:
 
 
 def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
-    """Return the vectors in a column of JSON lists, float32 [n d]."""
+    """The vectors in a column of JSON lists, float32 [n d]."""
     try:
-        return np.asarray([json.loads(text) for text in texts], np.float32)
+        return np.asarray([json.loads(one) for one in texts], np.float32)
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
 
@@ -379,8 +365,7 @@ def _faiss(path: Path, vector: str) -> Source:
     unnamed(None, vector, str(path))
     faiss = faiss_library()
 
-    owner = faiss.read_index(str(path))  # it owns an index inside another one, which is freed with it
-    index = owner
+    index = owner = faiss.read_index(str(path))  # which frees an index inside another one with it
     columns = {}
     if isinstance(index, faiss.IndexIDMap | faiss.IndexIDMap2):
         columns["key"] = faiss.vector_to_array(index.id_map)
@@ -399,7 +384,7 @@ def _faiss(path: Path, vector: str) -> Source:
 
 
 def _folder(path: Path, vector: str) -> Source:
-    """Read an export to faiss."""
+    """An export to faiss."""
     if not (path / "index.faiss").is_file():
         raise ValueError(
             f"{path} is no export to faiss; for a folder of pictures use `lab embed FOLDER --encoder NAME`, and write "
@@ -417,13 +402,8 @@ def _folder(path: Path, vector: str) -> Source:
 
 
 READERS: dict[str, Callable[[Path, str], Source]] = {
-    ".npy": _numpy,
-    ".npz": _numpy,
-    ".pt": _torch,
-    ".pth": _torch,
-    ".safetensors": _safetensors,
+    ".npy": _numpy, ".npz": _numpy, ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
     **dict.fromkeys(TABLES, _table),
-    ".faiss": _faiss,
-    ".index": _faiss,
-}
-"""Suffix to the reader of a file of vectors."""
+    ".faiss": _faiss, ".index": _faiss,
+}  # fmt: skip
+"""Suffix to what reads a file of vectors."""

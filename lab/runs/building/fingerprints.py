@@ -1,4 +1,4 @@
-"""Identify the encoder that made embeddings: those of two encoders cannot be compared, even if they are as wide."""
+"""Which encoder made vectors: those of two encoders cannot be compared, though they may be as wide."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ if TYPE_CHECKING:
     from lab.runs.folder import Run
 
 MAKING = tuple(f"evaluation.{knob}" for knob in ("flip", "beta", "pooling", "scales"))
-"""Settings of an evaluation that change the embeddings."""
+"""Settings of an evaluation that vectors depend on."""
 
 
 def maker_of_run(trained: Trained) -> Maker:
-    """Identify the encoder of a run by its weights and not by its name alone: further training changes them.
+    """The encoder of a run; not by its name alone: one that is trained on makes other vectors.
 
-    Settings of the evaluation that differ from the run's own, such as mirror images or another size, count, too.
+    So does one that embeds with other settings than the run's own, such as mirror images or another size.
     """
     words = f"run {trained.run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
     weights = fingerprint(trained.encoder)
-    changed = []
-    for path, (_, value) in sorted(difference(trained.run.config, trained.config).items()):
-        if path.startswith("testing.") or path in MAKING:
-            changed.append(f"{path} {value}")
+    changed = [
+        f"{path} {mine}"
+        for path, (_, mine) in sorted(difference(trained.run.config, trained.config).items())
+        if path.startswith("testing.") or path in MAKING
+    ]
     if changed:
         words += f", with {', '.join(changed)}"
         weights = hashlib.blake2b(f"{weights} {changed}".encode(), digest_size=8).hexdigest()
@@ -34,10 +35,10 @@ def maker_of_run(trained: Trained) -> Maker:
 
 
 def recorded(run: Run, split: str) -> Maker | None:
-    """Return what embedded a split of a run: the encoder that `lab embed` recorded, or that of its checkpoint.
+    """What embedded a split of a run: what `lab embed` wrote down, or the encoder of its checkpoint.
 
-    None if it is unknown: embeddings that came without an encoder, an encoder that is not in the folder, or weights
-    that were trained further since.
+    None where nobody knows: vectors that came without an encoder, one that its folder does not hold, or weights that
+    were trained on since.
     """
     record = run.meta.get("made_by")
     if isinstance(record, dict):
@@ -46,8 +47,7 @@ def recorded(run: Run, split: str) -> Maker | None:
         return None
     from lab.runs.building.trained import open_trained
 
-    trained = open_trained(run, config=run.config_of(split))
-    origin = run.origin(split)
+    trained, origin = open_trained(run, config=run.config_of(split)), run.origin(split)
     if origin.checkpoint and (origin.checkpoint, origin.step) != (trained.checkpoint, trained.step):
         return None
     return maker_of_run(trained)
@@ -77,10 +77,10 @@ def fingerprint(encoder: Any) -> str:
         made.update(repr(layers).encode())
     state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
     program = getattr(getattr(encoder, "model", None), "program", None)
-    if isinstance(program, bytes):  # an encoder that is no module (ONNX): the bytes of its file
+    if isinstance(program, bytes):  # of what is no module (ONNX): the bytes of its file
         state["program"] = torch.frombuffer(bytearray(program), dtype=torch.uint8)
     for name, value in sorted(state.items()):
         array = value.detach().cpu().contiguous()
-        digest.update(f"{name} {array.dtype} {list(array.shape)}".encode())
-        digest.update(np.ascontiguousarray(array.view(-1).view(torch.uint8).numpy()).data)
-    return digest.hexdigest()
+        made.update(f"{name} {array.dtype} {list(array.shape)}".encode())
+        made.update(np.ascontiguousarray(array.view(-1).view(torch.uint8).numpy()).data)
+    return made.hexdigest()

@@ -1,7 +1,7 @@
-"""Work before the first step: features of a frozen network, and a last layer that starts from whitening.
+"""What comes before the first step: features of a frozen network, and a last layer that starts from whitening.
 
-Runs of frozen networks embed each image once: its features are stored beside the runs. The last layer of other networks
-may start from whitening (000, section 4.2): a linear map that brings matching pairs close together.
+Runs of frozen networks look at each image once: at its features, which are kept beside the runs. The last layer of
+others may be started from whitening (000, section 4.2): a linear map that makes matching pairs lie close.
 """
 
 from __future__ import annotations
@@ -41,19 +41,18 @@ if TYPE_CHECKING:
     from lab.runs.building.trained import Trained
 
 
-ABREAST = 4
-AT_ONCE = 16
-"""Parts per thread that are embedded in parallel, and images of each step of a part."""
+ABREAST, AT_ONCE = 4, 16
+"""Pieces for each thread that are embedded side by side, and images of each step of one."""
 
 
 def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Path) -> Making:
-    """Return the features of every image of a set, by the run's network, or imported without one; yields progress.
+    """What the network of a run makes of every image of a set, or the vectors that came without one; yields progress.
 
     Args:
-        root: the folder of runs, beside which they are stored.
+        root: the folder of runs, beside which they are kept.
 
     Returns:
-        vectors float32 [n w], the set's present labels, and the positions of the images.
+        vectors float32 [n w], labels as the set says them now, and the images' numbers.
 
     Raises:
         ValueError: the run that holds the vectors is gone, or they are not of these images or numbers.
@@ -65,7 +64,7 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     loader = Loader(images, testing_transform(config, encoder), with_contents=True)
     making = embed(
-        encoder.backbone.to(device),
+        network.to(device),
         loader,
         np.arange(len(images)),
         what="images once",
@@ -100,16 +99,16 @@ def features_state(encoder: Adapted, config: RunConfig, images: ImageSet) -> str
     made.update("\n".join(images.class_names).encode(errors="replace"))
     made.update(np.ascontiguousarray(images.labels).data)
     for name, split in images.splits.items():
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(split.items).data)
-    return digest.hexdigest()
+        made.update(name.encode())
+        made.update(np.ascontiguousarray(split.items).data)
+    return made.hexdigest()
 
 
 def _usable(features: EmbeddingSet) -> EmbeddingSet:
-    """Return the features if a head can be trained on them.
+    """The features, where a head can be trained on them.
 
     Raises:
-        ValueError: a feature is NaN or infinity, or all are equal.
+        ValueError: one holds NaN or infinity, or all are equal.
     """
     broken = ~np.isfinite(features.vectors).all(1)
     if broken.any():
@@ -128,21 +127,21 @@ def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
     if encoder.knobs.vectors is None:
         raise ValueError("A head without a network needs vectors; name the run that holds them (encoder.vectors).")
     run = Run(encoder.knobs.vectors)
-    features = stored(run)
-    if features.vectors.shape[1] != encoder.width or features.items.max(initial=-1) >= len(images):
+    found = stored(run)
+    if found.vectors.shape[1] != encoder.width or found.items.max(initial=-1) >= len(images):
         raise ValueError(
-            f"{encoder.knobs.vectors} holds vectors of {features.vectors.shape[1]} numbers for other images than these"
-            f"; the head takes {encoder.width}."
+            f"{encoder.knobs.vectors} holds vectors of {found.vectors.shape[1]} numbers for other images than these; "
+            f"the head takes {encoder.width}."
         )
     contents = np.zeros(len(images), np.int64)
     for split in run.splits:
-        pictures = run.pictures(split)
-        contents[pictures.items] = pictures.contents
-    return Features.of(replace(features, labels=images.labels[features.items]), contents)
+        known = run.pictures(split)
+        contents[known.items] = known.contents
+    return Features.of(replace(found, labels=images.labels[found.items]), contents)
 
 
 def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -> Generator[Record, None, Parts]:
-    """Return the parts of a run, images replaced by their features if its network is frozen; yields progress."""
+    """What a run trains with, images exchanged for their features where its network is frozen; yields progress."""
     if not isinstance(parts.encoder, Adapted):
         return parts
     features = yield from features_of(parts.encoder, config, images, root)
@@ -175,13 +174,12 @@ def _start(encoder: Adapted, rows: np.ndarray, seed: int) -> None:
 
 
 def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
-    """Measure a trained run with a frozen network on its stored features; yields progress.
+    """Let a trained run with a frozen network be measured on the features that are kept; yields progress.
 
     Raises:
-        ValueError: an evaluation embeds images twice (flip, scales), and the run has no network.
+        ValueError: an evaluation looks at images twice (flip, scales), and there are vectors alone.
     """
-    encoder = trained.encoder
-    knobs = trained.config.evaluation.knobs
+    encoder, knobs = trained.encoder, trained.config.evaluation.knobs
     twice = knobs.flip or tuple(knobs.scales) != (1.0,)
     if not isinstance(encoder, Adapted) or (twice and encoder.knobs.base is not None):
         return
@@ -192,7 +190,7 @@ def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
 
 
 def _loader_of(features: EmbeddingSet, images: ImageSet, encoder: Adapted) -> FeatureLoader:
-    """Return a loader of features, whose problems name the images that could not be read when they were embedded."""
+    """Load features in the place of images, and name the images that could not be read when they were embedded."""
     loader = FeatureLoader(features, images)
     if encoder.knobs.base is not None:
         lost = np.setdiff1d(np.arange(len(images)), features.items)
@@ -207,7 +205,7 @@ def _whiten(layer: nn.Linear, whitening: Whitening) -> None:
 
 
 class _Pooled(nn.Module):
-    """The input of the last layer: pooled features, normalised as the encoder does it."""
+    """What the last layer gets: pooled features, normalised as the encoder does it."""
 
     def __init__(self, encoder: Encoder):
         super().__init__()
@@ -237,7 +235,7 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
         size = config.augmentation.knobs.size or encoder.input_size
         transform = transforms.whole(size, encoder.mean, encoder.std)
         loader = Loader(dataset, transform, workers=workers_of(config, dataset, size, 1))
-    features = yield from embed(
+    seen = yield from embed(
         _Pooled(encoder),
         loader,
         items,
@@ -245,4 +243,4 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
         batch_size=1 if whole else config.evaluation.knobs.batch_size,
         precision=MixedPrecision(config.training.knobs.precision, parts.device),
     )
-    _whiten(layer, learnt(features.vectors, features.labels, layer.out_features))
+    _whiten(layer, learnt(seen.vectors, seen.labels, layer.out_features))

@@ -1,4 +1,4 @@
-"""Read a model folder of the Hugging Face Hub, which `lab export --to huggingface` wrote, as a run."""
+"""A model folder as the Hugging Face Hub keeps them, read as a run: what `lab export --to huggingface` wrote."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from lab.runs.folder import Run
 
 HUB = "hf://"
-"""Prefix of an address on the Hub: hf://OWNER/NAME, or hf://OWNER/NAME@REVISION."""
+"""How an address on the Hub begins: hf://OWNER/NAME, or hf://OWNER/NAME@REVISION."""
 
 HEAD = "head.safetensors"
 """The weights of an embedding head that timm has no place for, beside timm's own in `model.safetensors`."""
 
 NEEDED = ("*.json", "*.yaml", "*.safetensors")
-"""Patterns of the files that are fetched: no code."""
+"""What is fetched: no code."""
 
 
 def fetched(address: str) -> Path:
-    """Return the folder of a model on the Hub, fetched into the Hub's own cache, or found there without a network.
+    """The folder of a model on the Hub, fetched into the Hub's own cache, or found there without a network.
 
     Raises:
-        ValueError: it cannot be fetched, or was not written by Rankscope.
+        ValueError: it cannot be had, or is not one of Rankscope's.
     """
     import huggingface_hub
 
@@ -46,7 +46,7 @@ def fetched(address: str) -> Path:
 
 
 def state_of(run: Run) -> dict[str, Any]:
-    """Return the weights of a published folder in the form of a checkpoint.
+    """The weights of a published folder, as a checkpoint holds them.
 
     Raises:
         ValueError: a file is damaged or was not written by Rankscope.
@@ -56,20 +56,18 @@ def state_of(run: Run) -> dict[str, Any]:
         layout, weights = about.get("layout") or {}, _tensors(run.file("model.safetensors"))
         head = _tensors(run.file(HEAD)) if (run.path / HEAD).is_file() else {}
         prefix = layout.get("prefix", "")  # timm's names are those of the backbone
-        weights = {prefix + name: value for name, value in _tensors(run.path / "model.safetensors").items()}
-        if (run.path / HEAD).is_file():
-            weights |= _tensors(run.path / HEAD)
-        return {"encoder": weights, "loss": {}, "progress": {"step": facts["step"]}}
+        named = {prefix + name: value for name, value in weights.items()}
+        return {"encoder": {**named, **head}, "loss": {}, "progress": {"step": about["step"]}}
     except (OSError, ValueError) as error:
         why = explain(error).rstrip(".")
         raise ValueError(f"{run.path} is no whole model folder of Rankscope: {why}.") from None
 
 
 def _tensors(path: Path) -> dict[str, Any]:
-    """Return name to tensor in a safetensors file.
+    """Name to tensor in a safetensors file.
 
     Raises:
-        ValueError: it is damaged, or does not exist.
+        ValueError: it is damaged, or is not there.
     """
     with arrays.opened(path, "pt") as file:
         check_fits(path, arrays.bytes_of(file, file.keys()))

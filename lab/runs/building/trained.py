@@ -1,4 +1,4 @@
-"""Open a trained run once: the model of a checkpoint with what measuring it needs."""
+"""A trained run, opened once: the model of a checkpoint with what measuring it needs, to be passed on."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trained:
-    """The model of a checkpoint of a run, ready for use.
+    """What a checkpoint of a run holds for use.
 
-    Data set and loader are created at their first use, and once: embedding other images needs neither.
+    Data set and loader are made when first asked for, and once: to embed other images takes neither.
 
-    run: its run. config: the configuration to measure by, the run's or one with another evaluation.
+    run: whose it is. config: what it is measured by, the run's or one that differs in how to measure.
     encoder: in evaluation mode, on the CPU. loss: the state of the wrapped loss.
     checkpoint, step: which weights they are.
     """
@@ -63,11 +63,11 @@ class Trained:
 
     @cached_property
     def loader(self) -> Loader:
-        """The loader of `dataset`, as the configuration says."""
+        """Loads the images of `dataset` as the configuration wants to see them."""
         return self.loader_of(self.dataset)
 
     def loader_of(self, images: ImageSet) -> Loader:
-        """Return such a loader for other images."""
+        """The same for other images."""
         return testing_loader(self.config, images, self.encoder, with_contents=True)
 
     @cached_property
@@ -87,7 +87,7 @@ def open_trained(run: Run, which: str | None = None, config: RunConfig | None = 
     Args:
         which: `best` or `last`; by default the one that the configuration evaluates. `last` where there is no `best`.
         config: the run's by default, or a changed one whose `evaluation`, `testing` and `metrics` are used instead.
-        encoder: the user's own that the run was trained with; it gets the weights of the checkpoint.
+        encoder: the person's own that the run was trained with; it gets the weights of the checkpoint.
 
     Raises:
         ValueError: the run has no checkpoint, it needs an encoder that its folder does not hold, the checkpoint does
@@ -129,15 +129,14 @@ def _parts_of(state: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Tenso
 
 
 def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
-    """Refuse another account's configuration whose encoder does not fit the weights.
+    """Refuse a configuration of somebody else whose encoder is another one than the weights are of.
 
-    The encoder is built without memory first: a line of a file can name a network of any size.
+    It is built without memory first: a line of a file can name a network of any size, and weights cost their sender.
 
     Raises:
         ValueError: the encoder has other weights than the checkpoint holds, or cannot be built.
     """
-    choice = run.config.encoder
-    weights = state.get("encoder")
+    choice, weights = run.config.encoder, state.get("encoder")
     if choice.outside or not isinstance(weights, dict) or ownership.is_own(run.path, "config.yaml"):
         return
     choice.check(without_fetching(choice))
@@ -195,7 +194,7 @@ def _at_most(most: int, what: str) -> Iterator[None]:
 
 
 def _empty(run: Run) -> Encoder:
-    """Build the encoder of a run, without its weights."""
+    """The encoder of a run, before it gets its weights."""
     choice = run.config.encoder
     if choice.outside:
         raise ValueError(
@@ -206,7 +205,7 @@ def _empty(run: Run) -> Encoder:
 
 
 def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, Any]]:
-    """Return name and content of a checkpoint, by default of the one that the run evaluates.
+    """Name and content of a checkpoint, by default of the one that the run evaluates.
 
     Raises:
         ValueError: there is none.
@@ -220,16 +219,12 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
                 "other pictures with; name that encoder, or a run that was trained here."
             )
         raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
-    if name == PUBLISHED:
-        return name, published.state_of(run)
-    return name, checkpoint.load(path)
+    return name, published.state_of(run) if name == PUBLISHED else checkpoint.load(path)
 
 
 class FromPixels(nn.Module):
-    """Embeds the pixels of square images, uint8 [n 3 s s], as [n d]: scales and normalises them for the encoder.
-
-    Resize and crop images to s pixels before; see `lab.runs.building.parts.testing_transform`.
-    """
+    """From the pixels of square images, uint8 [n 3 s s], to embeddings [n d]: scaled and normalised as the encoder
+    wants them. Resizing and cropping to s pixels come before it; see `lab.runs.building.parts.testing_transform`."""
 
     def __init__(self, encoder: Encoder):
         super().__init__()

@@ -108,9 +108,9 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     short = seed == "short"
     page, run, truth = checked(16 if short else 32, 0.4, 0 if short else seed)
     # with two labels of five wrong, a classifier names too few labels for a count to be said
-    words = page.get_by_text(re.compile(r"How many of these \d+ are errors cannot be told"))
+    words = page.get_by_text(re.compile(r"The number of errors among these \d+ cannot be estimated"))
     expect(words).to_be_visible()
-    listed = int(re.search(r"of these (\d+)", words.inner_text())[1])
+    listed = int(re.search(r"among these (\d+)", words.inner_text())[1])
     shown = page.locator(".judging .panel .query-line").first
     root, images = run.path.parent, run.dataset()
     settled(page)

@@ -36,7 +36,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     os.environ[settings.RUNS] = str(options.runs.resolve())
     if options.data:
-        os.environ[settings.DATA] = os.pathsep.join(str(folder.resolve()) for folder in options.data)
+        os.environ[settings.DATA] = os.pathsep.join(
+            str(folder.resolve()) for folder in options.data
+        )
     try:
         token = access.token(options.address, needed=not options.no_token)
         guests = access.guest_token(options.guests, token)
@@ -57,16 +59,22 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="app", description="Serve the Rankscope dashboard.")
-    parser.add_argument("--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs")
+    parser.add_argument(
+        "--runs", type=Path, default=lab.runs.default_root(), help="the folder of runs"
+    )
     parser.add_argument(
         "--data",
         type=Path,
         action="append",
         help="folder whose images may be shown, can be given several times (default home, and the folder here)",
     )
-    parser.add_argument("--address", default="127.0.0.1", help="where to listen (default this machine)")
+    parser.add_argument(
+        "--address", default="127.0.0.1", help="where to listen (default this machine)"
+    )
     parser.add_argument("--port", type=int, default=8501)
-    parser.add_argument("--no-token", action="store_true", help="let every account of this machine in")
+    parser.add_argument(
+        "--no-token", action="store_true", help="let every account of this machine in"
+    )
     parser.add_argument("--guests", action="store_true", help="print an address for guests, too")
     return parser
 
@@ -98,7 +106,9 @@ def _configure(address: str, port: int) -> None:
     from streamlit.web import bootstrap
 
     options: dict[str, Any] = {"server.address": address, "server.port": port}
-    if address not in access.LOCAL:  # all names of this machine are not known, and visitors always need a token here
+    if (
+        address not in access.LOCAL
+    ):  # all names of this machine are not known, and visitors always need a token here
         options["server.allowedHosts"] = ["*"]
     sys.argv = [str(MAIN)]  # as with `streamlit run`
     bootstrap.load_config_options(options)

@@ -76,7 +76,9 @@ def token(address: str, needed: bool = True) -> str:
     if needed:
         return _long_enough(TOKEN, chosen)
     if address not in LOCAL:
-        raise ValueError(f"{address} is open to other machines, so pages must ask for a token: drop --no-token.")
+        raise ValueError(
+            f"{address} is open to other machines, so pages must ask for a token: drop --no-token."
+        )
     return ""
 
 
@@ -92,13 +94,17 @@ def guest_token(allowed: bool, token: str) -> str:
     if not allowed:
         return ""
     if not token or chosen == token:
-        raise ValueError("Guests need a token that differs from the owner's: drop --no-token, or choose another.")
+        raise ValueError(
+            "Guests need a token that differs from the owner's: drop --no-token, or choose another."
+        )
     return _long_enough(GUESTS, chosen)
 
 
 def _long_enough(variable: str, chosen: str) -> str:
     if chosen and len(chosen) < SHORTEST:
-        raise ValueError(f"{variable} must have at least {SHORTEST} characters; without it, a random token is used.")
+        raise ValueError(
+            f"{variable} must have at least {SHORTEST} characters; without it, a random token is used."
+        )
     return chosen or secrets.token_urlsafe(24)
 
 
@@ -127,7 +133,9 @@ def is_guest() -> bool:
     if not _owner or get_script_run_ctx(suppress_warning=True) is None:
         return False
     if _GUEST not in st.session_state:
-        st.session_state[_GUEST] = not any(_equal(cookie, _owner) for cookie in st.context.cookies.values())
+        st.session_state[_GUEST] = not any(
+            _equal(cookie, _owner) for cookie in st.context.cookies.values()
+        )
     return st.session_state[_GUEST]
 
 
@@ -145,7 +153,9 @@ class AccessControl:
         self._cookies: dict[str, str] = {}  # by token
         for secret in (token, guests):
             if secret:
-                self._cookies[secret] = hmac.digest(secret.encode(), b"rankscope cookie", hashlib.sha256).hex()
+                self._cookies[secret] = hmac.digest(
+                    secret.encode(), b"rankscope cookie", hashlib.sha256
+                ).hex()
         _is_active = True
         _owner = self._cookies[token] if guests else ""
 
@@ -197,13 +207,19 @@ class AccessControl:
     @staticmethod
     def _admit(http: HTTPConnection, cookie: str) -> Response:
         """Redirect to the same URL without the token, and set the cookie."""
-        path = quote(http.scope["path"].lstrip("/\\"))  # a path such as //example.org would lead to another site
+        path = quote(
+            http.scope["path"].lstrip("/\\")
+        )  # a path such as //example.org would lead to another site
         words = http.scope["query_string"].decode("latin-1").split("&")
         query = "&".join(word for word in words if word and not word.startswith("token="))
         url = f"/{path}?{query}" if query else f"/{path}"
         answer = RedirectResponse(url, 303)
         answer.set_cookie(
-            _cookie_name(http), cookie, httponly=True, samesite="lax", secure=http.scope["scheme"] == "https"
+            _cookie_name(http),
+            cookie,
+            httponly=True,
+            samesite="lax",
+            secure=http.scope["scheme"] == "https",
         )
         return answer
 
@@ -218,7 +234,9 @@ def _refuse_foreign(request: HTTPConnection) -> Response | None:
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if not _is_allowed(host, st.get_option("server.allowedHosts")):
-        return PlainTextResponse("This dashboard does not answer to that name; open the address that it printed.", 403)
+        return PlainTextResponse(
+            "This dashboard does not answer to that name; open the address that it printed.", 403
+        )
     reads = request.scope["type"] == "http" and request.scope["method"] in ("GET", "HEAD")
     if origin is not None and not reads and urlsplit(origin).netloc.lower() != host.lower():
         return PlainTextResponse("This came from a page that is not the dashboard's.", 403)

@@ -41,7 +41,9 @@ PAGES = found_pages()
 
 def unknown_page() -> None:
     """Draw the page of a URL that names no page."""
-    st.warning(page_frame.as_text(f"There is no page {st.session_state[UNKNOWN]}. Choose one of these:"))
+    st.warning(
+        page_frame.as_text(f"There is no page {st.session_state[UNKNOWN]}. Choose one of these:")
+    )
     for page in PAGES.values():
         st.page_link(page)
 
@@ -58,15 +60,24 @@ def hidden_pages() -> list[st.Page]:
     return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")]
 
 
-st.set_page_config(page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+st.set_page_config(
+    page_title="Rankscope", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
+)
 chosen = st.navigation([*PAGES.values(), *hidden_pages()], position="top")
 if access.is_active():
     displays.listen()
     palette.listen(PAGES)
     if access.is_guest():
-        st.caption(":material/visibility: You are a guest: you may look at everything and change nothing.")
-    if chosen is PAGES[palette.HOME] and "run" in st.query_params:  # an old link to Browse, which was the first page
-        st.switch_page(PAGES["browse"], query_params={key: st.query_params.get_all(key) for key in st.query_params})
+        st.caption(
+            ":material/visibility: You are a guest: you may look at everything and change nothing."
+        )
+    if (
+        chosen is PAGES[palette.HOME] and "run" in st.query_params
+    ):  # an old link to Browse, which was the first page
+        st.switch_page(
+            PAGES["browse"],
+            query_params={key: st.query_params.get_all(key) for key in st.query_params},
+        )
     page_frame.guarded(chosen.run)()
 else:
     st.error("Without access control the dashboard shows nothing: start it with `lab app`.")

@@ -45,8 +45,12 @@ class PageStyle(BaseHTTPMiddleware):
 
     async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         answer = await call_next(request)
-        if answer.status_code != 200 or not answer.headers.get("content-type", "").startswith("text/html"):
+        if answer.status_code != 200 or not answer.headers.get("content-type", "").startswith(
+            "text/html"
+        ):
             return answer
         body = b"".join([part async for part in answer.body_iterator])  # type: ignore[attr-defined]
-        headers = {name: value for name, value in answer.headers.items() if name not in _CHANGED_HEADERS}
+        headers = {
+            name: value for name, value in answer.headers.items() if name not in _CHANGED_HEADERS
+        }
         return Response(body.replace(b"</head>", head() + b"</head>", 1), headers=headers)

@@ -82,7 +82,9 @@ class RunEvents:
             if time.monotonic() - self._looked >= LOOK_EVERY:
                 self._look()
                 self._looked = time.monotonic()
-            later = [ending for ending in self._seen if number is not None and ending.number > number]
+            later = [
+                ending for ending in self._seen if number is not None and ending.number > number
+            ]
             return len(self._seen), later
 
     def _look(self) -> None:
@@ -92,11 +94,15 @@ class RunEvents:
             written = settings.written(run.path / "status.json")
             old_written, old_state = before.get(run.name, (0, ""))
             was_active = run.name in before and old_state not in (*ENDED, DAMAGED)
-            if old_state in ENDED and old_written == written:  # the file of an ended run is read once
+            if (
+                old_state in ENDED and old_written == written
+            ):  # the file of an ended run is read once
                 state = old_state
             else:
                 state = run.state
-            if was_active and state == INTERRUPTED:  # it may turn out to be stopped, or start again on a cluster
+            if (
+                was_active and state == INTERRUPTED
+            ):  # it may turn out to be stopped, or start again on a cluster
                 first_lost = self._lost.setdefault(run.name, time.monotonic())
                 if time.monotonic() - first_lost < SETTLES or run.snapshot().under_way:
                     state = old_state
@@ -133,7 +139,11 @@ class _Tab:
             raise ValueError("an object is expected")
         after = message.get("after")
         follows = message.get("follows")
-        if not isinstance(follows, dict) or len(follows) > MOST or not (after is None or _is_count(after)):
+        if (
+            not isinstance(follows, dict)
+            or len(follows) > MOST
+            or not (after is None or _is_count(after))
+        ):
             raise ValueError("after and follows are expected")
         if not all(_is_count(version) for version in follows.values()):
             raise ValueError("versions are whole numbers")
@@ -141,9 +151,13 @@ class _Tab:
             self.after = after
             self.has_spoken = True
         self.follows = {int(number): version for number, version in follows.items()}
-        self.sent = {number: version for number, version in self.sent.items() if number in self.follows}
+        self.sent = {
+            number: version for number, version in self.sent.items() if number in self.follows
+        }
 
-    def news(self, latest: int, ended: list[Ending], versions: dict[int, int]) -> dict[str, Any] | None:
+    def news(
+        self, latest: int, ended: list[Ending], versions: dict[int, int]
+    ) -> dict[str, Any] | None:
         """Return the message for this tab, or None if it has nothing new.
 
         Args:
@@ -156,7 +170,11 @@ class _Tab:
                 changed[number] = version
         if latest == self.after and not changed:
             return None
-        later = [asdict(ending) for ending in ended if self.after is not None and ending.number > self.after]
+        later = [
+            asdict(ending)
+            for ending in ended
+            if self.after is not None and ending.number > self.after
+        ]
         self.after = latest
         self.sent |= changed
         return {"latest": latest, "ended": later, "changed": changed}

@@ -25,7 +25,16 @@ KINDS = {"f4": np.float32, "i4": np.int32, "u1": np.uint8, "u2": np.uint16}
 """Suffix of a URL to the type of the numbers, little-endian."""
 
 _CODE = Path(__file__).parent / "components" / "scatter"
-_FILES = ("map.js", "painter.js", "overlay.js", "filters.js", "legend.js", "marks.js", "memory.js", "vendor.min.js")
+_FILES = (
+    "map.js",
+    "painter.js",
+    "overlay.js",
+    "filters.js",
+    "legend.js",
+    "marks.js",
+    "memory.js",
+    "vendor.min.js",
+)
 
 MOST_PAGES = 16
 """Most playground pages to keep."""
@@ -115,13 +124,17 @@ async def _picture(request: Request) -> Response:
     if not uri:
         return PlainTextResponse("There is no such picture.", 404)
     data = base64.b64decode(uri.partition(",")[2])
-    return Response(data, media_type="image/webp", headers={"Cache-Control": "private, max-age=3600"})
+    return Response(
+        data, media_type="image/webp", headers={"Cache-Control": "private, max-age=3600"}
+    )
 
 
 async def _playground(request: Request) -> Response:
     make = _pages.get(request.path_params["name"])
     if make is None:
-        return PlainTextResponse("This batch is no longer available; open it from the page Inspect again.", 404)
+        return PlainTextResponse(
+            "This batch is no longer available; open it from the page Inspect again.", 404
+        )
     return HTMLResponse(await run_in_threadpool(make))
 
 

@@ -116,7 +116,9 @@ class UploadLimit:
         if not server.is_active_session(session_id):  # Streamlit refuses the upload
             return await self._app(scope, receive, send)
 
-        self._sessions = {name: kept for name, kept in self._sessions.items() if server.is_active_session(name)}
+        self._sessions = {
+            name: kept for name, kept in self._sessions.items() if server.is_active_session(name)
+        }
         session = self._sessions.setdefault(session_id, _Session())
         length = _length(scope)
         small = config.get_option("server.maxUploadSize") * 2**20

@@ -23,7 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in ("stdout", "stderr"):
         if getattr(sys, stream) is None:  # closed by the shell, with >&-
             setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115 (for the life of the process)
-        elif hasattr(getattr(sys, stream), "reconfigure"):  # a class may have a name that the terminal cannot show
+        elif hasattr(
+            getattr(sys, stream), "reconfigure"
+        ):  # a class may have a name that the terminal cannot show
             getattr(sys, stream).reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "--no-color" in words:
@@ -48,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from lab.core.arrays import Damaged
         from lab.core.explain import explain
 
-        complain(explain(error, resumable=command is not None and command.__name__ == "lab.cli.train"))
+        complain(
+            explain(error, resumable=command is not None and command.__name__ == "lab.cli.train")
+        )
         return 2 if isinstance(error, ValueError) and not isinstance(error, Damaged) else 1
 
 
@@ -63,5 +67,7 @@ def _flush() -> None:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(5_000)  # what is loaded stays: looking through it for garbage, again and again, takes .3 s
+    gc.set_threshold(
+        5_000
+    )  # what is loaded stays: looking through it for garbage, again and again, takes .3 s
     sys.exit(main())

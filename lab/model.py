@@ -119,9 +119,13 @@ class FromPictures(nn.Module):
         super().__init__()
         self.pixels, self.transform = pixels, transform
 
-    def forward(self, images: Image.Image | torch.Tensor | Sequence[Image.Image | torch.Tensor]) -> torch.Tensor:
+    def forward(
+        self, images: Image.Image | torch.Tensor | Sequence[Image.Image | torch.Tensor]
+    ) -> torch.Tensor:
         several = _several(images)
-        seen = self.transform.batch([as_rgb(one) if isinstance(one, Image.Image) else one for one in several])
+        seen = self.transform.batch(
+            [as_rgb(one) if isinstance(one, Image.Image) else one for one in several]
+        )
         return self.pixels(seen.to(self.pixels.mean.device))
 
 
@@ -183,7 +187,9 @@ class Model:
                 self._searched = self._saved(Path(str(self._index)).expanduser())
             elif isinstance(given, shards.Gallery):
                 note = self._maker.note_on(Maker.planned(given.about["plan"]), str(given.folder))
-                self._searched = self._indexed(given, given.row, f"the {len(given):,} rows of {given.folder}{note}")
+                self._searched = self._indexed(
+                    given, given.row, f"the {len(given):,} rows of {given.folder}{note}"
+                )
             elif given is None or isinstance(given, Run):
                 self._searched = self._of_run(given or self.run)
             else:
@@ -201,12 +207,18 @@ class Model:
         loader = self._evaluator.trained.loader_of(images)
         vectors = yield from self._evaluator.embed(loader, np.arange(len(images)), what)
         self.problems = [*images.problems, *loader.problems]
-        self._searched = self._indexed(vectors, _rows_of(images, vectors), f"the {what}", bool(images.class_names))
+        self._searched = self._indexed(
+            vectors, _rows_of(images, vectors), f"the {what}", bool(images.class_names)
+        )
 
     def _of_run(self, run: Run) -> Searched:
         split = self.split if run is self.run or self.split in run.splits else "test"
         vectors, images = run.embeddings(split, "gallery") or run.embeddings(split), self.images
-        outside = (vectors.items < 0) | (vectors.items >= len(images)) | (vectors.labels >= len(images.class_names))
+        outside = (
+            (vectors.items < 0)
+            | (vectors.items >= len(images))
+            | (vectors.labels >= len(images.class_names))
+        )
         if outside.any():
             raise ValueError(
                 f"The embeddings of {run.name} name {outside.sum()} images that its data does not have; run: "
@@ -214,20 +226,38 @@ class Model:
             )
         same = run.path.resolve() == self.run.path.resolve() and split == self.split
         note = "" if same else self._maker.note_on(recorded(run, split), f"Run {run.name}")
-        return self._indexed(vectors, _rows_of(images, vectors), f"the {split} images of {run.name}{note}")
+        return self._indexed(
+            vectors, _rows_of(images, vectors), f"the {split} images of {run.name}{note}"
+        )
 
-    def _indexed(self, vectors: EmbeddingSet, row: Row, title: str, classes: bool = True) -> Searched:
+    def _indexed(
+        self, vectors: EmbeddingSet, row: Row, title: str, classes: bool = True
+    ) -> Searched:
         """The index of a gallery, built, or found again on the disk."""
         name, knobs = str(self._index), dict(self._knobs)
         folder = vectors.folder if isinstance(vectors, shards.Gallery) else None
         if folder and name == "exact":
             name, knobs = "streamed", {}
-        made = {"device": self._evaluator.config.training.knobs.device, "similarity": self.similarity, **knobs}
+        made = {
+            "device": self._evaluator.config.training.knobs.device,
+            "similarity": self.similarity,
+            **knobs,
+        }
         index: Any = lab.search.create(name, **made)
-        anchors = self.run.anchors(self.split) if name == "faiss_ivf_pq" and "lists" not in knobs else None
-        under = {"anchors": anchors[0]} if anchors else {}  # two-stage search by compressed vectors (CAM, section 3)
-        if folder and getattr(index.knobs, "folder", "") is None:  # it can lie on the disk, and nobody has said where
-            index = lab.search.create(name, **made, folder=str(folder / "indexes" / index.folder_name(**under)))
+        anchors = (
+            self.run.anchors(self.split)
+            if name == "faiss_ivf_pq" and "lists" not in knobs
+            else None
+        )
+        under = (
+            {"anchors": anchors[0]} if anchors else {}
+        )  # two-stage search by compressed vectors (CAM, section 3)
+        if (
+            folder and getattr(index.knobs, "folder", "") is None
+        ):  # it can lie on the disk, and nobody has said where
+            index = lab.search.create(
+                name, **made, folder=str(folder / "indexes" / index.folder_name(**under))
+            )
         index.build(vectors, **under)
         words = name + (" under the class anchors" if under else "")
         exact = name in ("exact", "streamed", "faiss_flat")
@@ -249,7 +279,11 @@ class Model:
                 "not belong together; make an index of vectors of this run."
             )
         made = index.about.get("made_by")
-        maker = Maker(str(made.get("words")), str(made.get("weights"))) if isinstance(made, dict) else None
+        maker = (
+            Maker(str(made.get("words")), str(made.get("weights")))
+            if isinstance(made, dict)
+            else None
+        )
         names, note = index.names, self._maker.note_on(maker, str(path))
         classes = index.classes if gallery is None else index.about.get("class_names") or []
 
@@ -258,18 +292,33 @@ class Model:
             label = position if gallery is None else int(gallery.labels[position])
             number = "" if gallery is None or label < 0 else str(label)
             class_name = classes[label] if 0 <= label < len(classes) else number
-            return names[position] if position < len(names) else f"number {item}", class_name, item, ""
+            return (
+                names[position] if position < len(names) else f"number {item}",
+                class_name,
+                item,
+                "",
+            )
 
         size = len(index if gallery is None else gallery)
-        return Searched(index, size, row, f"the {size:,} rows of {path}{note}", gallery is not None or bool(classes))
+        return Searched(
+            index,
+            size,
+            row,
+            f"the {size:,} rows of {path}{note}",
+            gallery is not None or bool(classes),
+        )
 
     @property
     def recall(self) -> float | None:
         """Share of the ten nearest that an approximate index finds, measured on rows of the gallery; None if exact."""
         if not self.searched.approximate:
             return None
-        folder = getattr(self.gallery, "folder", None)  # of a gallery in shards: it is measured once
-        return lab.search.recall(self.searched.index, self.gallery, kept=folder and folder / "indexes" / "recall.json")
+        folder = getattr(
+            self.gallery, "folder", None
+        )  # of a gallery in shards: it is measured once
+        return lab.search.recall(
+            self.searched.index, self.gallery, kept=folder and folder / "indexes" / "recall.json"
+        )
 
     @cached_property
     def _maker(self) -> Maker:
@@ -287,11 +336,16 @@ class Model:
             (2, 128)
         """
         collected = _collected(images)
-        loader, size = self._evaluator.trained.loader_of(collected), self._evaluator.config.evaluation.knobs.batch_size
+        loader, size = (
+            self._evaluator.trained.loader_of(collected),
+            self._evaluator.config.evaluation.knobs.batch_size,
+        )
         rows = []
         with torch.inference_mode():
             for batch in loader.split(np.arange(len(collected)), size):
-                rows.append(self._evaluator.rows(batch.images.to(self._evaluator.device)).cpu().numpy())
+                rows.append(
+                    self._evaluator.rows(batch.images.to(self._evaluator.device)).cpu().numpy()
+                )
         broken = [*getattr(collected, "broken", ()), *loader.problems]
         if broken:  # a row less would put every later one beside the wrong picture
             raise ValueError(problems_sentence(broken))
@@ -304,7 +358,9 @@ class Model:
             ValueError: the run's encoder has no text side, or there is no text.
         """
         encoder: Any = self._evaluator.trained.encoder
-        side = getattr(encoder, "embed_text", None) or getattr(getattr(encoder, "model", None), "embed_text", None)
+        side = getattr(encoder, "embed_text", None) or getattr(
+            getattr(encoder, "model", None), "embed_text", None
+        )
         if side is None:
             raise ValueError(
                 f"The encoder of {self.run.name} has no text side, so it cannot be searched with words; an encoder "
@@ -354,23 +410,36 @@ class Model:
             3
         """
         if not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k, the number of neighbours, must be a whole number of at least 1, got {k!r}.")
+            raise ValueError(
+                f"k, the number of neighbours, must be a whole number of at least 1, got {k!r}."
+            )
         rows = [] if image is None else [self._vectors(image)]
         if text is not None:
             rows.append(self.embed_text(text))
         if not rows:
             raise ValueError("A search needs a picture or a text.")
         if least is not None and not np.isfinite(least):
-            raise ValueError(f"least, the lowest score that is shown, must be a finite number, got {least!r}.")
+            raise ValueError(
+                f"least, the lowest score that is shown, must be a finite number, got {least!r}."
+            )
         if unknown and text is not None:
-            raise ValueError("A threshold is one of pictures, and words are less similar to them; leave out unknown.")
+            raise ValueError(
+                "A threshold is one of pictures, and words are less similar to them; leave out unknown."
+            )
         unit, found = self.similarity == "cosine", self.searched
         vectors = lab.search.compose(
-            np.concatenate(rows), self._vectors(like), self._vectors(unlike), together=together, unit=unit
+            np.concatenate(rows),
+            self._vectors(like),
+            self._vectors(unlike),
+            together=together,
+            unit=unit,
         )
         scores, positions = lab.search.best_of(found.index, vectors, min(k, found.size))
         nearest = zip(scores.tolist(), positions.tolist(), strict=True)
-        listed = [Neighbour(at, score, *found.row(position)) for at, (score, position) in enumerate(nearest, start=1)]
+        listed = [
+            Neighbour(at, score, *found.row(position))
+            for at, (score, position) in enumerate(nearest, start=1)
+        ]
         listed = self._same(listed) if unknown else listed
         return [one for one in listed if least is None or one.score >= least]
 
@@ -386,7 +455,9 @@ class Model:
             return ""
         run = given or self.run
         split = self.split if run is self.run or self.split in run.splits else "test"
-        keys = joined.replaced(run, split, self.images, np.array([one.item for one in listed], np.int64))
+        keys = joined.replaced(
+            run, split, self.images, np.array([one.item for one in listed], np.int64)
+        )
         return joined.replaced_sentence(run, split, keys)
 
     def _same(self, listed: list[Neighbour]) -> list[Neighbour]:
@@ -394,7 +465,9 @@ class Model:
         kept = lab.threshold.stored(self.run)
         chances = kept.same_class([one.score for one in listed]).tolist()
         return [
-            replace(one, same=chance) for one, chance in zip(listed, chances, strict=True) if one.score >= kept.value
+            replace(one, same=chance)
+            for one, chance in zip(listed, chances, strict=True)
+            if one.score >= kept.value
         ]
 
     def save_index(self, path: str | Path, index: str = "exact", **knobs: Any) -> Path:
@@ -417,8 +490,14 @@ class Model:
         made = {"similarity": self.similarity, "device": str(self._evaluator.device), **knobs}
         built = lab.search.create(index, **made).build(self.gallery)
         maker, images = self._maker, self.images
-        names = [images.keys[item] if images.root is None else str(images.path(item)) for item in self.gallery.items]
-        about = {"made_by": {"words": maker.words, "weights": maker.weights}, "class_names": list(images.class_names)}
+        names = [
+            images.keys[item] if images.root is None else str(images.path(item))
+            for item in self.gallery.items
+        ]
+        about = {
+            "made_by": {"words": maker.words, "weights": maker.weights},
+            "class_names": list(images.class_names),
+        }
         return built.save(path, names, about)
 
     def _vectors(self, pictures: Pictures) -> np.ndarray:
@@ -499,7 +578,9 @@ def load(
     if index in lab.search.names():
         lab.search.create(str(index), **knobs)  # a misspelt knob, or argument, is told now
     elif given := [*(["gallery"] if gallery is not None else []), *knobs]:
-        raise ValueError(f"The saved index {index} says what is searched and how, so leave out {', '.join(given)}.")
+        raise ValueError(
+            f"The saved index {index} says what is searched and how, so leave out {', '.join(given)}."
+        )
     custom = None
     if encoder is not None:
         from lab.runs.custom.modules import again
@@ -552,7 +633,9 @@ def _gallery_of(gallery: Any) -> ImageSet:
         first.setdefault(place_of(Path(one)) if isinstance(one, str | Path) else number, one)
     images = _collected(list(first.values()))
     if repeats := len(gallery) - len(first):
-        images.problems.append(f"{counted(repeats, 'further spelling')} of files that the gallery holds already.")
+        images.problems.append(
+            f"{counted(repeats, 'further spelling')} of files that the gallery holds already."
+        )
     return images
 
 
@@ -572,8 +655,14 @@ def _several(source: Any, files: bool = False) -> list[Any]:
     for one in pictures:
         dtype, shape = getattr(one, "dtype", None), list(getattr(one, "shape", ()))
         tensor = dtype == torch.uint8 and len(shape) == 3 and shape[0] == 3
-        array = isinstance(one, np.ndarray) and dtype == np.uint8 and len(shape) == 3 and shape[2] == 3
-        if not (tensor or isinstance(one, Image.Image) or (files and (array or isinstance(one, str | Path)))):
+        array = (
+            isinstance(one, np.ndarray) and dtype == np.uint8 and len(shape) == 3 and shape[2] == 3
+        )
+        if not (
+            tensor
+            or isinstance(one, Image.Image)
+            or (files and (array or isinstance(one, str | Path)))
+        ):
             description = type(one).__name__ if dtype is None else f"{dtype} of shape {shape}"
             raise ValueError(f"A picture is {kinds}, with pixels from 0 to 255; got {description}.")
     return pictures

@@ -74,19 +74,25 @@ class Question:
         given = parameters(request, cls.NAMES)
         k = given.get("k", "10")
         if not re.fullmatch(r"[0-9]{1,9}", k) or not 1 <= int(k) <= limits.k:
-            raise HTTPException(400, f"k must be a whole number from 1 to {limits.k}, got {_short(k)}.")
+            raise HTTPException(
+                400, f"k must be a whole number from 1 to {limits.k}, got {_short(k)}."
+            )
         least = None
         if "least" in given:
             least = _number(given["least"])
             if least is None:
-                raise HTTPException(400, f"least must be a number, the lowest score, got {_short(given['least'])}.")
+                raise HTTPException(
+                    400, f"least must be a number, the lowest score, got {_short(given['least'])}."
+                )
         unknown = given.get("unknown", "false")
         if unknown not in ("true", "false"):
             raise HTTPException(400, f"unknown must be true or false, got {_short(unknown)}.")
         if unknown == "true":
             if threshold is None:
                 wanted = "choose one with `lab threshold`, and serve again"
-                raise HTTPException(400, f"The run has no threshold, so nothing can be unknown; {wanted}.")
+                raise HTTPException(
+                    400, f"The run has no threshold, so nothing can be unknown; {wanted}."
+                )
             least = threshold.value if least is None else max(least, threshold.value)
         return cls(int(k), least)
 
@@ -140,7 +146,9 @@ class Service:
 
     def __init__(self, model: Model, token: str, limits: Limits):
         self.model, self.token, self.limits = model, token, limits
-        self.width = model.embed(Image.new("RGB", (64, 64))).shape[1]  # and all that the first search would wait for
+        self.width = model.embed(Image.new("RGB", (64, 64))).shape[
+            1
+        ]  # and all that the first search would wait for
         self.searched = model.searched
         self.threshold: Threshold | None = None
         with suppress(ValueError):  # none is kept, or one of other embeddings
@@ -151,12 +159,17 @@ class Service:
         """Answer `POST /search?k=10&unknown=true`: for each picture or vector its neighbours, the nearest first."""
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self.token and not hmac.compare_digest(given.encode(), self.token.encode()):
-            wanted = "This server asks for its token: send the header `Authorization: Bearer TOKEN`."
+            wanted = (
+                "This server asks for its token: send the header `Authorization: Bearer TOKEN`."
+            )
             raise HTTPException(401, wanted, {"WWW-Authenticate": "Bearer"})
         question = Question.of(request, self.limits, self.threshold)
         kind = request.headers.get("Content-Type", "").lower()
         if kind.startswith("multipart/"):
-            raise HTTPException(400, "Send the picture itself as the body (curl --data-binary @photo.jpg), not a form.")
+            raise HTTPException(
+                400,
+                "Send the picture itself as the body (curl --data-binary @photo.jpg), not a form.",
+            )
         if self.under_way >= self.limits.at_once:
             busy = f"{self.limits.at_once} searches are under way, as many as this server takes; try again in a moment."
             raise HTTPException(503, busy, {"Retry-After": "1"})
@@ -164,7 +177,9 @@ class Service:
         try:
             body = await self._body(request)
             as_json = kind.startswith("application/json")
-            results = await anyio.to_thread.run_sync(self._results, body, as_json, question, limiter=self.turns)
+            results = await anyio.to_thread.run_sync(
+                self._results, body, as_json, question, limiter=self.turns
+            )
         finally:
             self.under_way -= 1
         return JSONResponse({"results": results})
@@ -176,12 +191,19 @@ class Service:
                 async for chunk in request.stream():
                     body += chunk
                     if len(body) > most:
-                        raise HTTPException(413, f"A request may have {self.limits.megabytes:g} MB; this one has more.")
+                        raise HTTPException(
+                            413,
+                            f"A request may have {self.limits.megabytes:g} MB; this one has more.",
+                        )
         except TimeoutError:
-            raise HTTPException(408, f"The request was not here after {self.limits.seconds:g} seconds.") from None
+            raise HTTPException(
+                408, f"The request was not here after {self.limits.seconds:g} seconds."
+            ) from None
         return bytes(body)
 
-    def _results(self, body: bytes, as_json: bool, question: Question) -> list[list[dict[str, Any]]]:
+    def _results(
+        self, body: bytes, as_json: bool, question: Question
+    ) -> list[list[dict[str, Any]]]:
         if as_json:
             queries = self._vectors(body)
         else:
@@ -193,7 +215,13 @@ class Service:
         """Return what is said of each neighbour of a vector [d]: all but its file, which is this machine's affair."""
         found = self.model.search(query, question.k, least=question.least)
         told = [
-            {"rank": one.rank, "score": one.score, "key": one.key, "class": one.class_name or None, "item": one.item}
+            {
+                "rank": one.rank,
+                "score": one.score,
+                "key": one.key,
+                "class": one.class_name or None,
+                "item": one.item,
+            }
             for one in found
         ]
         if self.threshold is not None:
@@ -211,20 +239,30 @@ class Service:
         wanted = f'JSON is {{"vectors": [[...], ...]}} with {self.width} finite numbers in each'
         try:
             given = json.loads(body, object_pairs_hook=_once)
-            others = [name for name in given if name != "vectors"] if isinstance(given, dict) else []
+            others = (
+                [name for name in given if name != "vectors"] if isinstance(given, dict) else []
+            )
             if others and "vectors" in given:
                 refused = f"{wanted}, and nothing else; got {_short(others[0])}."
-                raise HTTPException(400, f"{refused} k, least and unknown are parameters of the address.")
+                raise HTTPException(
+                    400, f"{refused} k, least and unknown are parameters of the address."
+                )
             if any(type(one) not in (int, float) for row in given["vectors"] for one in row):
                 raise TypeError
-            with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
+            with np.errstate(
+                over="ignore"
+            ):  # what is too large becomes infinite, and is refused below
                 vectors = np.array(given["vectors"], np.float32)
         except (KeyError, RecursionError, TypeError, ValueError, OverflowError):
             raise ValueError(f"{wanted}; this body is something else.") from None
         if vectors.ndim != 2 or vectors.shape[1] != self.width or not np.isfinite(vectors).all():
-            raise ValueError(f"{wanted}; got an array of shape {list(vectors.shape)}, or numbers that are not finite.")
+            raise ValueError(
+                f"{wanted}; got an array of shape {list(vectors.shape)}, or numbers that are not finite."
+            )
         if not 1 <= len(vectors) <= self.limits.vectors:
-            raise ValueError(f"A request may have 1 to {self.limits.vectors} vectors, got {len(vectors)}.")
+            raise ValueError(
+                f"A request may have 1 to {self.limits.vectors} vectors, got {len(vectors)}."
+            )
         return vectors
 
 
@@ -245,7 +283,9 @@ def application(model: Model, token: str = "", limits: Limits = Limits()) -> Sta
 
     async def health(request: Request) -> Response:
         parameters(request, ())
-        return JSONResponse({"status": "ok", "searches": service.searched.size, "width": service.width})
+        return JSONResponse(
+            {"status": "ok", "searches": service.searched.size, "width": service.width}
+        )
 
     return Starlette(
         routes=[Route("/search", service.search, methods=["POST"]), Route("/health", health)],

@@ -101,7 +101,9 @@ class Heaviside(Surrogate):
 
     def __post_init__(self) -> None:
         if not 0 <= self.at_zero <= 1:
-            raise ValueError(f"Heaviside: at_zero must satisfy 0 <= at_zero <= 1, got {self.at_zero!r}.")
+            raise ValueError(
+                f"Heaviside: at_zero must satisfy 0 <= at_zero <= 1, got {self.at_zero!r}."
+            )
 
     def value(self, gap: Tensor) -> Tensor:
         return torch.heaviside(gap, gap.new_tensor(self.at_zero))
@@ -187,13 +189,18 @@ class HMinus(Surrogate):
         """The value just after delta."""
         if self.offset is not None:
             return self.offset
-        return self.start + torch.sigmoid(torch.tensor(self.delta / self.tau, dtype=torch.float64)).item()
+        return (
+            self.start
+            + torch.sigmoid(torch.tensor(self.delta / self.tau, dtype=torch.float64)).item()
+        )
 
     def value(self, gap: Tensor) -> Tensor:
         near = torch.sigmoid(gap / self.tau)
         ahead = gap >= 0 if self.lift_ties else gap > 0
         lifted = torch.where(ahead, near + self.start, near)
-        return torch.where(gap > self.delta, self.rho * (gap - self.delta) + self.after_delta, lifted)
+        return torch.where(
+            gap > self.delta, self.rho * (gap - self.delta) + self.after_delta, lifted
+        )
 
     def derivative(self, gap: Tensor) -> Tensor:
         near = _sigmoid_slope(gap / self.tau) / self.tau
@@ -257,7 +264,9 @@ class LinearTail(Surrogate):
         return torch.where(gap > 0, 1 + self.slope * gap, 2 * torch.sigmoid(gap / self.tau))
 
     def derivative(self, gap: Tensor) -> Tensor:
-        return torch.where(gap > 0, torch.full_like(gap, self.slope), 2 * _sigmoid_slope(gap / self.tau) / self.tau)
+        return torch.where(
+            gap > 0, torch.full_like(gap, self.slope), 2 * _sigmoid_slope(gap / self.tau) / self.tau
+        )
 
     @property
     def dead_beyond(self) -> tuple[float, float]:
@@ -286,7 +295,9 @@ class SoftBins(Surrogate):
         if not isinstance(self.bins, int) or self.bins < 2:
             raise ValueError(f"SoftBins: bins must be an integer of at least 2, got {self.bins!r}.")
         if not self.low < self.high:
-            raise ValueError(f"SoftBins: low must be less than high, got low {self.low!r} and high {self.high!r}.")
+            raise ValueError(
+                f"SoftBins: low must be less than high, got low {self.low!r} and high {self.high!r}."
+            )
         if not 0 <= self.phase < 1:
             raise ValueError(f"SoftBins: phase must satisfy 0 <= phase < 1, got {self.phase!r}.")
 
@@ -329,4 +340,6 @@ def _check(owner: Surrogate, above: Sequence[str] = (), from_zero: Sequence[str]
         positive = value > 0 or (value == 0 and name in from_zero)
         if not (math.isfinite(value) and positive):
             sign = "<" if name in above else "<="
-            raise ValueError(f"{type(owner).__name__}: {name} must satisfy 0 {sign} {name}, got {value!r}.")
+            raise ValueError(
+                f"{type(owner).__name__}: {name} must satisfy 0 {sign} {name}, got {value!r}."
+            )

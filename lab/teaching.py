@@ -48,7 +48,9 @@ def mistakes(evidence: Evidence, count: int = 2) -> np.ndarray:
         int64 [at most count], rows of the ranking, those with the latest first positive first.
     """
     hits = evidence.ranking.hits
-    first_hit = np.where(hits.any(1), hits.argmax(1), 0)  # 0: the first neighbour is right, or none is
+    first_hit = np.where(
+        hits.any(1), hits.argmax(1), 0
+    )  # 0: the first neighbour is right, or none is
     worst_first = np.argsort(-first_hit, kind="stable")
     return worst_first[: min(count, int((first_hit > 0).sum()))]
 
@@ -66,7 +68,9 @@ def pixels(images: ImageSet, items: np.ndarray, size: int = 16) -> EmbeddingSet:
     """
     stored = images.pixels
     if stored is None:
-        raise ValueError(f"{images.name} does not keep its pixels in memory; use Emoji-7, or embed it with an encoder.")
+        raise ValueError(
+            f"{images.name} does not keep its pixels in memory; use Emoji-7, or embed it with an encoder."
+        )
     side = stored.shape[1]
     if side % size:
         raise ValueError(f"size must divide {side}, got {size}.")
@@ -90,7 +94,9 @@ def batch(
         items: int64 [n], positions in the set.
     """
     train = images.splits["train"].query
-    sampler = lab.samplers.create("m_per_class", batch_size=classes * per_class, per_class=per_class)
+    sampler = lab.samplers.create(
+        "m_per_class", batch_size=classes * per_class, per_class=per_class
+    )
     items = train[sampler.bind(images.labels[train], seed=seed).batch(0)]
     vectors = torch.from_numpy(pixels(images, items).vectors).double()
     _, _, directions = torch.linalg.svd(vectors - vectors.mean(0), full_matrices=False)
@@ -142,21 +148,29 @@ def watch(
     if chosen is not None:
         train = train[np.isin(images.labels[train], chosen)]
     _, labels = np.unique(images.labels[train], return_inverse=True)
-    sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(labels, seed=seed)
+    sampler = lab.samplers.create("m_per_class", batch_size=batch_size, per_class=per_class).bind(
+        labels, seed=seed
+    )
     batches = [sampler.batch(step) for step in range(steps)]
-    loader = Loader(images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed)
+    loader = Loader(
+        images, transforms.training(encoder.input_size, encoder.mean, encoder.std), seed=seed
+    )
 
     loss_weights: list[Any] = []
     if isinstance(loss, torch.nn.Module):
         loss_weights = list(loss.parameters())
-    optimiser = torch.optim.Adam([{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr)
+    optimiser = torch.optim.Adam(
+        [{"params": encoder.parameters()}, {"params": loss_weights, "lr": 10 * lr}], lr=lr
+    )
 
     yield Moment(0, float("nan"), embedded(encoder, images, watched))
     for step, loaded in enumerate(loader.batches(train[rows] for rows in batches)):
         encoder.train()
         optimiser.zero_grad()
         with seeded(seed, LOSS, step):
-            result = gradients(encoder, loss, loaded.images, torch.from_numpy(labels[batches[step]]))
+            result = gradients(
+                encoder, loss, loaded.images, torch.from_numpy(labels[batches[step]])
+            )
         optimiser.step()
         if (step + 1) % every == 0 or step + 1 == steps:
             yield Moment(step + 1, float(result.loss), embedded(encoder, images, watched))
@@ -210,7 +224,9 @@ def side_by_side(
     figure.update_xaxes(showticklabels=False)
     figure.update_yaxes(showticklabels=False)
     style.legend_below(figure)
-    return figure.update_layout(meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."})
+    return figure.update_layout(
+        meta={"alt": f"{len(labels)} points on {len(flat)} maps: {', '.join(flat)}."}
+    )
 
 
 def pairs_sheet(images: ImageSet, worst: Any, size: int = 96) -> Image.Image:

@@ -122,10 +122,14 @@ class Pairs:
             ValueError: no two vectors can have it.
         """
         cosine = self.similarity == "cosine"
-        least, most, kind = (-1.0, 1.0, "a cosine") if cosine else (-np.inf, 0.0, "minus a squared distance")
+        least, most, kind = (
+            (-1.0, 1.0, "a cosine") if cosine else (-np.inf, 0.0, "minus a squared distance")
+        )
         if not (least <= similarity <= most and np.isfinite(similarity)):
             limits = "from -1 to 1" if cosine else "at most 0"
-            raise ValueError(f"The similarity must be {limits}, since it is {kind}; got {similarity}.")
+            raise ValueError(
+                f"The similarity must be {limits}, since it is {kind}; got {similarity}."
+            )
         return self.column(similarity)
 
     def column(self, threshold: float) -> int:
@@ -136,7 +140,9 @@ class Pairs:
         """Each of `RATES` with its 95 % interval over classes. Time O(q g d): every pair is compared again, for its
         two classes."""
         at = float(self.counts.thresholds[column])
-        found = PairRates(class_reach(self.query, self.gallery, self.similarity, self.self_index, at))
+        found = PairRates(
+            class_reach(self.query, self.gallery, self.similarity, self.self_index, at)
+        )
         compared, has_own = self.counts.other[:, 0] > 0, self.counts.same[:, 0] > 0
         counted = (
             found.false_accepts(),
@@ -170,7 +176,9 @@ class Pairs:
         """The pairs with queries of one class."""
         mine = self.labels == label
         counts = PairCounts(self.counts.thresholds, self.counts.same[mine], self.counts.other[mine])
-        return replace(self, counts=counts, query=self.query.take(mine), self_index=self.self_index[mine])
+        return replace(
+            self, counts=counts, query=self.query.take(mine), self_index=self.self_index[mine]
+        )
 
     @property
     def opis(self) -> float:
@@ -193,7 +201,9 @@ class Pairs:
         columns = np.unique([self.column(edge) for edge in np.linspace(least, most, bins + 1)])
         sides = []
         for at_least in (self.counts.same.sum(0), self.counts.other.sum(0)):
-            beyond = np.append(at_least[columns[:-1]], 0)  # what equals the last edge is in the last bin
+            beyond = np.append(
+                at_least[columns[:-1]], 0
+            )  # what equals the last edge is in the last bin
             sides.append((beyond[:-1] - beyond[1:]) / max(1, at_least[0]))
         return thresholds[columns], sides[0], sides[1]
 
@@ -256,11 +266,19 @@ def measure(run: Run, split: str = "test") -> Pairs:
     Raises:
         ValueError: the split has not been embedded, holds NaN, or has no pair of one class or none of two.
     """
-    return compare(run.embeddings(split), run.embeddings(split, "gallery"), run.config_of(split).similarity, split)
+    return compare(
+        run.embeddings(split),
+        run.embeddings(split, "gallery"),
+        run.config_of(split).similarity,
+        split,
+    )
 
 
 def compare(
-    query: EmbeddingSet, gallery: EmbeddingSet | None = None, similarity: str = "cosine", split: str = ""
+    query: EmbeddingSet,
+    gallery: EmbeddingSet | None = None,
+    similarity: str = "cosine",
+    split: str = "",
 ) -> Pairs:
     """Compare embeddings with a gallery, or (None) among each other; see `measure`. Images of no class are left out.
 
@@ -271,11 +289,15 @@ def compare(
     gallery = None if gallery is None else gallery.take(np.flatnonzero(gallery.labelled))
     whole = query if gallery is None else gallery
     if not len(query) or not len(whole):
-        raise ValueError("No image here has a class, so no pair is known to be the same; give the images classes.")
+        raise ValueError(
+            "No image here has a class, so no pair is known to be the same; give the images classes."
+        )
     for part in (query, whole):
         if not np.isfinite(part.vectors).all():
             row = int(np.flatnonzero(~np.isfinite(part.vectors).all(1))[0])
-            raise ValueError(f"Row {row} of the embeddings holds NaN or infinity; look at the model that made them.")
+            raise ValueError(
+                f"Row {row} of the embeddings holds NaN or infinity; look at the model that made them."
+            )
     rows = np.arange(len(query))
     if len(query) * len(whole) > MOST_PAIRS:
         some = max(LEAST_QUERIES, MOST_PAIRS // len(whole))
@@ -284,9 +306,13 @@ def compare(
     asked = query.take(rows)
     counts = count_pairs(asked, whole, similarity, own, np.arange(len(rows)))
     if not counts.same[:, 0].any():
-        raise ValueError("No class has two images here, so there is no pair of one class to tell from the others.")
+        raise ValueError(
+            "No class has two images here, so there is no pair of one class to tell from the others."
+        )
     if not counts.other[:, 0].any():
-        raise ValueError("All images here are of one class, so there is no pair of two classes to keep out.")
+        raise ValueError(
+            "All images here are of one class, so there is no pair of two classes to keep out."
+        )
     return Pairs(counts, asked, whole, own, len(query), similarity, split)
 
 
@@ -318,7 +344,9 @@ def _made(run: Run, split: str) -> str:
     header = run.header(split)
     network = header.get("network") or run.vectors_stamp(split)
     identity = [header.get("images"), network, _settings(run.config_of(split))]
-    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()[
+        :16
+    ]
 
 
 def _settings(config: RunConfig) -> list[Any]:
@@ -338,7 +366,11 @@ def exported(run: Run, of_encoder: bool = False) -> dict[str, Any]:
         kept = stored(run)
         if of_encoder and _settings(run.config) != _settings(run.config_of(kept.split)):
             return {}
-        return {"threshold": {name: getattr(kept, name) for name in ("value", "similarity", "split", "rates")}}
+        return {
+            "threshold": {
+                name: getattr(kept, name) for name in ("value", "similarity", "split", "rates")
+            }
+        }
     return {}
 
 
@@ -359,5 +391,7 @@ def stored(run: Run) -> Threshold:
     similarity = run.config_of(kept.split).similarity
     same = (kept.checkpoint, kept.step, kept.similarity) == (now.checkpoint, now.step, similarity)
     if not same or (kept.made and kept.made != _made(run, kept.split)):
-        raise ValueError(f"The threshold of {run.name} is of other embeddings than those stored now; {told}")
+        raise ValueError(
+            f"The threshold of {run.name} is of other embeddings than those stored now; {told}"
+        )
     return kept

@@ -56,7 +56,9 @@ def batches(labels: Tensor, per_class: int, steps: int, seed: int) -> Iterator[T
     random = torch.Generator().manual_seed(seed)
     members = [torch.nonzero(labels == label).flatten() for label in labels.unique()]
     for _ in range(steps):
-        yield torch.cat([own[torch.randperm(len(own), generator=random)[:per_class]] for own in members])
+        yield torch.cat(
+            [own[torch.randperm(len(own), generator=random)[:per_class]] for own in members]
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -100,8 +102,12 @@ def smooth_ap(embeddings: Tensor, labels: Tensor, tau: float = 0.05) -> Tensor:
     similarity = embeddings @ embeddings.T
     others = ~torch.eye(len(labels), dtype=torch.bool)
     positive = (labels[:, None] == labels) & others
-    gaps = similarity[:, None, :] - similarity[:, :, None]  # [q x z]: how far z is before x, in the list of q
-    before = torch.sigmoid(gaps / tau) * others[:, None, :] * others  # z is neither the query nor x itself
+    gaps = (
+        similarity[:, None, :] - similarity[:, :, None]
+    )  # [q x z]: how far z is before x, in the list of q
+    before = (
+        torch.sigmoid(gaps / tau) * others[:, None, :] * others
+    )  # z is neither the query nor x itself
     rank = 1 + before.sum(dim=2)
     rank_among_positives = 1 + (before * positive[:, None, :]).sum(dim=2)
     precision = rank_among_positives / rank * positive
@@ -113,7 +119,9 @@ def smooth_ap(embeddings: Tensor, labels: Tensor, tau: float = 0.05) -> Tensor:
 #    In earnest: lab.training, and lab.runs, which keeps each run in a folder; `lab train --loss smooth_ap`.
 
 
-def train(network: nn.Module, images: Images, steps: int = 120, per_class: int = 8, seed: int = 0) -> list[float]:
+def train(
+    network: nn.Module, images: Images, steps: int = 120, per_class: int = 8, seed: int = 0
+) -> list[float]:
     """Train the network in place; returns the loss of each step."""
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
     losses = []
@@ -177,7 +185,9 @@ def measure(neighbours: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 #    In earnest: lab.figures, lab.inspect for what a loss does to each pair, and the dashboard of `lab app`.
 
 
-def sheet(images: Images, neighbours: np.ndarray, queries: Sequence[int], k: int = 10) -> np.ndarray:
+def sheet(
+    images: Images, neighbours: np.ndarray, queries: Sequence[int], k: int = 10
+) -> np.ndarray:
     """A row for each query: itself, then its first k neighbours; those of another class are inverted. uint8 [h w]."""
     rows = []
     for query in queries:
@@ -214,10 +224,16 @@ def main(picture: Path = Path("whole_lab.png"), steps: int = 120) -> dict[str, d
         print(f"{when}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
 
     wrong = (labels[rankings["before training"][:, :10]] != labels[:, None]).sum(axis=1)
-    queries = [max(np.flatnonzero(labels == digit), key=wrong.__getitem__) for digit in np.unique(labels)]
+    queries = [
+        max(np.flatnonzero(labels == digit), key=wrong.__getitem__) for digit in np.unique(labels)
+    ]
     sheets = [sheet(unseen, neighbours, queries) for neighbours in rankings.values()]
-    Image.fromarray(np.hstack([sheets[0], np.full((len(sheets[0]), 40), 255, np.uint8), sheets[1]])).save(picture)
-    print(f"{picture} shows what three images found, before on the left, after on the right; wrong ones are inverted.")
+    Image.fromarray(
+        np.hstack([sheets[0], np.full((len(sheets[0]), 40), 255, np.uint8), sheets[1]])
+    ).save(picture)
+    print(
+        f"{picture} shows what three images found, before on the left, after on the right; wrong ones are inverted."
+    )
     return scores
 
 

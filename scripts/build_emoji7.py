@@ -31,7 +31,14 @@ HERE = Path(__file__).resolve().parent
 SHIPPED = HERE.parent / "lab" / "data" / "emoji7_images" / "emoji7.npz"
 SIDE = 64
 FEWEST_VENDORS = 4
-GROUPS = ("Smileys & Emotion", "Animals & Nature", "Food & Drink", "Travel & Places", "Activities", "Objects")
+GROUPS = (
+    "Smileys & Emotion",
+    "Animals & Nature",
+    "Food & Drink",
+    "Travel & Places",
+    "Activities",
+    "Objects",
+)
 PACKAGES = {
     "noto": "@iconify-json/noto@1.2.9",
     "noto-v1": "@iconify-json/noto-v1@1.2.5",
@@ -47,16 +54,27 @@ Draw = Callable[[str, str], np.ndarray | None]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true", help="replace the shipped file")
-    parser.add_argument("--emoji-test", type=Path, default=Path("/usr/share/unicode/emoji/emoji-test.txt"))
+    parser.add_argument(
+        "--emoji-test", type=Path, default=Path("/usr/share/unicode/emoji/emoji-test.txt")
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        vendors = [open_vendor(name, fetch(package, Path(folder))) for name, package in PACKAGES.items()]
+        vendors = [
+            open_vendor(name, fetch(package, Path(folder))) for name, package in PACKAGES.items()
+        ]
         built = build(list(emoji(options.emoji_test.read_text())), vendors)
-    print(f"{len(built['names'])} classes, {len(built['x'])} images, sha256 of all arrays {checksum(built)}")
+    print(
+        f"{len(built['names'])} classes, {len(built['x'])} images, sha256 of all arrays {checksum(built)}"
+    )
     if SHIPPED.exists():
-        print("the shipped file is", "the same" if checksum(shipped()) == checksum(built) else "DIFFERENT")
+        print(
+            "the shipped file is",
+            "the same" if checksum(shipped()) == checksum(built) else "DIFFERENT",
+        )
     if options.write:
         write(built)
 
@@ -128,15 +146,23 @@ def render(icon: dict, defaults: dict) -> np.ndarray:
 
 def reduce(assets: Path, code: str) -> np.ndarray | None:
     """A vendor's picture, its file named by code points, reduced: uint8 [64 64 3]."""
-    for path in (assets / f"{bare(code)}.webp", assets / f"{code}.webp", assets / f"{bare(code)}-fe0f.webp"):
+    for path in (
+        assets / f"{bare(code)}.webp",
+        assets / f"{code}.webp",
+        assets / f"{bare(code)}-fe0f.webp",
+    ):
         if path.exists():
-            return on_white(Image.open(path).convert("RGBA").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
+            return on_white(
+                Image.open(path).convert("RGBA").resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+            )
     return None
 
 
 def on_white(image: Image.Image) -> np.ndarray:
     layer = image.convert("RGBA")
-    return np.asarray(Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB"))
+    return np.asarray(
+        Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")
+    )
 
 
 def build(listed: list[tuple[str, str, str, str]], vendors: list[Draw]) -> dict[str, np.ndarray]:
@@ -179,7 +205,10 @@ def shipped() -> dict[str, np.ndarray]:
     with np.load(SHIPPED) as archive:
         stored = dict(archive)
     webp, offsets = stored.pop("webp"), stored.pop("offsets")
-    images = (Image.open(io.BytesIO(webp[a:b].tobytes())) for a, b in zip(offsets, offsets[1:], strict=False))
+    images = (
+        Image.open(io.BytesIO(webp[a:b].tobytes()))
+        for a, b in zip(offsets, offsets[1:], strict=False)
+    )
     return stored | {"x": np.stack([np.asarray(image.convert("RGB")) for image in images])}
 
 

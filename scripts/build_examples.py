@@ -40,10 +40,15 @@ def pack(run: Run, target: Path) -> None:
         for path in folder.rglob("*.safetensors"):
             if path.parent.name != "checkpoints":
                 kept = arrays.read(path)
-                half = {name: v.astype(np.float16) if v.dtype == np.float32 else v for name, v in kept.items()}
+                half = {
+                    name: v.astype(np.float16) if v.dtype == np.float32 else v
+                    for name, v in kept.items()
+                }
                 arrays.write(path, half, arrays.header(path))
         meta = {name: value for name, value in run.meta.items() if name in OURS}
-        files.write_json(folder / "meta.json", {**meta, "command": ["python", "-m", "scripts.build_examples"]})
+        files.write_json(
+            folder / "meta.json", {**meta, "command": ["python", "-m", "scripts.build_examples"]}
+        )
         on, versions = time.strftime("%Y-%m-%d", time.gmtime(meta["started"])), meta["versions"]
         note = (
             f"Came with Rankscope: trained by scripts/build_examples.py on {on} with Rankscope {versions['rankscope']} "
@@ -57,8 +62,12 @@ def pack(run: Run, target: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--from", dest="runs", type=Path, help="folder of finished runs, instead of training anew")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--from", dest="runs", type=Path, help="folder of finished runs, instead of training anew"
+    )
     given = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as place:
         root = given or Path(place)
@@ -66,7 +75,10 @@ def main() -> None:
             demo.compare(examples.configs(), root)
         for loss in examples.LOSSES:
             pack(lab.runs.open(f"demo-{loss}", root), target := examples.FOLDER / f"{loss}.zip")
-            print(json.dumps({"example": target.name, "bytes": target.stat().st_size}), file=sys.stdout)
+            print(
+                json.dumps({"example": target.name, "bytes": target.stat().st_size}),
+                file=sys.stdout,
+            )
 
 
 if __name__ == "__main__":

@@ -41,13 +41,16 @@ CHANGES: dict[str, dict[str, Any]] = {
         name: {
             "sampler": {"name": "m_per_class", "batch_size": 64, "per_class": 4},
             "training": {"steps": 400, "validate_every": 400},
-            "wrappers": [{"name": "cross_batch_memory", "size": int(name.split("_")[1])}] * name.startswith("memory"),
+            "wrappers": [{"name": "cross_batch_memory", "size": int(name.split("_")[1])}]
+            * name.startswith("memory"),
         }
         for name in MEMORIES
     },
 }
 """What differs from the preset of that name, or from the contrastive one."""
-BROKEN = dict(zip(EXAMINED, (("loss.tau", 0.02), ("loss.tau", 1e-4), ("optimiser.lr", 0.3)), strict=True))
+BROKEN = dict(
+    zip(EXAMINED, (("loss.tau", 0.02), ("loss.tau", 1e-4), ("optimiser.lr", 0.3)), strict=True)
+)
 """What breaks a training of `scripts.studies.verdict_trials`; the first stays whole."""
 
 
@@ -69,8 +72,15 @@ def bundle(run: lab.runs.Run, images: bool = True) -> dict[str, np.ndarray]:
         "validated": [{"step": r["step"], "values": r["values"]} for r in run.metrics("validated")],
         "checkups": run.metrics("checkup") if run.name in EXAMINED else [],
     }
-    arrays = {key: np.array([r[key] for r in stepped], dtype=np.float32) for key in ("loss", "seconds", "memory_bytes")}
-    return arrays | {"told": np.array(json.dumps(told))} | (_lists(run.embeddings("test")) if images else {})
+    arrays = {
+        key: np.array([r[key] for r in stepped], dtype=np.float32)
+        for key in ("loss", "seconds", "memory_bytes")
+    }
+    return (
+        arrays
+        | {"told": np.array(json.dumps(told))}
+        | (_lists(run.embeddings("test")) if images else {})
+    )
 
 
 def _lists(found: EmbeddingSet) -> dict[str, np.ndarray]:
@@ -88,13 +98,19 @@ def _lists(found: EmbeddingSet) -> dict[str, np.ndarray]:
 def _per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
     """Scores of every query among all test images."""
     names = ("mean_average_precision", "map_at_r", "hit_rate_at_k")
-    return dict(result_of(evaluate(found, None, {name: lab.metrics.create(name) for name in names})).per_query)
+    return dict(
+        result_of(
+            evaluate(found, None, {name: lab.metrics.create(name) for name in names})
+        ).per_query
+    )
 
 
 def main() -> None:
     torch.set_num_threads(1)
     names = sys.argv[1:] or [*CHANGES, *EXAMINED]
-    if len(names) > 1:  # each in a process of its own: what one leaves in memory would be counted for the next
+    if (
+        len(names) > 1
+    ):  # each in a process of its own: what one leaves in memory would be counted for the next
         for name in names:
             subprocess.run([sys.executable, __file__, name], check=True)
         return
@@ -102,7 +118,9 @@ def main() -> None:
         run = lab.runs.create(config_of(names[0]), Path(folder), names[0])
         for _ in lab.runs.execute(run):
             pass
-        np.savez_compressed(EXAMPLES / f"{names[0]}.npz", **bundle(run, names[0] not in (*MEMORIES, *EXAMINED)))
+        np.savez_compressed(
+            EXAMPLES / f"{names[0]}.npz", **bundle(run, names[0] not in (*MEMORIES, *EXAMINED))
+        )
         print(names[0], run.scores("test"))
 
 

@@ -51,7 +51,10 @@ class Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in (("numpy", "ndarray"), ("numpy", "dtype")):
             return Array
-        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name in ("_reconstruct", "scalar"):
+        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name in (
+            "_reconstruct",
+            "scalar",
+        ):
             return scalar if name == "scalar" else lambda *_: Array()
         if (module, name) == ("_codecs", "encode"):
             return lambda text, _: text.encode("latin1")
@@ -61,8 +64,15 @@ class Plain(pickle.Unpickler):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pickle", type=Path, nargs="+", help="gnd_roxford5k.pkl, gnd_rparis6k.pkl or a validation list")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "pickle",
+        type=Path,
+        nargs="+",
+        help="gnd_roxford5k.pkl, gnd_rparis6k.pkl or a validation list",
+    )
     for path in parser.parse_args().pickle:
         print(f"wrote {convert(path)}")
 
@@ -107,7 +117,12 @@ def of_validation(read: Any) -> dict[str, Any]:
         "imlist": names,
         "qimlist": [names[place] for place in numbers(read["qidx"], int)],
         "gnd": [
-            {"bbx": None, "easy": numbers(one["ok"], int), "hard": [], "junk": numbers(one.get("junk", []), int)}
+            {
+                "bbx": None,
+                "easy": numbers(one["ok"], int),
+                "hard": [],
+                "junk": numbers(one.get("junk", []), int),
+            }
             for one in read["gnd"]
         ],
     }

@@ -27,7 +27,9 @@ def lines(extras: list[str]) -> list[str]:
     while open_:
         extra = open_.pop()
         if extra not in project["optional-dependencies"]:
-            sys.exit(f"There is no extra {extra!r}; there are {', '.join(project['optional-dependencies'])}.")
+            sys.exit(
+                f"There is no extra {extra!r}; there are {', '.join(project['optional-dependencies'])}."
+            )
         for line in project["optional-dependencies"][extra]:
             more = re.fullmatch(rf"{project['name']}\[(.*)\]", line)
             open_ += more[1].split(",") if more else []

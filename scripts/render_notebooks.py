@@ -35,7 +35,9 @@ KEPT = ("tags", "jupyter", "slide", "answer")
 def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Leave only what reads well without a kernel, in place."""
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": kernel, "language_info": {"name": "python"}}
+    )
     for cell in notebook.cells:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key in KEPT}
         if cell.cell_type != "code":
@@ -46,7 +48,9 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if output.output_type == "stream" and output.name == "stderr":
                 continue
             if "data" in output:
-                output.data = {kind: value for kind, value in output.data.items() if kind not in DROPPED}
+                output.data = {
+                    kind: value for kind, value in output.data.items() if kind not in DROPPED
+                }
                 output.metadata = {}
                 if "image/png" in output.data:
                     output.data["image/png"] = lighter(output.data["image/png"])
@@ -60,7 +64,11 @@ def clean(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def lighter(png: str) -> str:
     """The same picture in 128 colours, base64: a fifth of the bytes, no visible loss in charts."""
-    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    picture = (
+        Image.open(io.BytesIO(base64.b64decode(png)))
+        .convert("RGB")
+        .quantize(128, dither=Image.Dither.NONE)
+    )
     out = io.BytesIO()
     picture.save(out, "PNG", optimize=True)
     return base64.b64encode(out.getvalue()).decode()

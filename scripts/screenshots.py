@@ -42,13 +42,21 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 PORT, PATIENCE = 8519, 180_000
 """Of the dashboard that is looked at, and milliseconds for a page that lays out a map first."""
 HERE = f"http://127.0.0.1:{PORT}/"
-FLAGS = ("--no-sandbox", "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader", "--no-first-run")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--no-first-run",
+)
 RUN = "run=demo-recall_at_k"
 
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
@@ -60,7 +68,15 @@ def lasso(page: Page) -> None:
     """Draw around the points at the bottom of the map."""
     box = page.locator(".stage > canvas").bounding_box()
     assert box is not None
-    round_it = [(0.36, 0.80), (0.42, 0.76), (0.50, 0.73), (0.55, 0.82), (0.52, 0.92), (0.44, 0.97), (0.37, 0.91)]
+    round_it = [
+        (0.36, 0.80),
+        (0.42, 0.76),
+        (0.50, 0.73),
+        (0.55, 0.82),
+        (0.52, 0.92),
+        (0.44, 0.97),
+        (0.37, 0.91),
+    ]
     places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in round_it]
     page.mouse.move(*places[0])
     page.mouse.down()
@@ -100,8 +116,12 @@ SHOTS = {
 def settled(page: Page) -> None:
     """Nothing is being drawn any more."""
     page.wait_for_timeout(500)
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"… \d+ s$|is being drawn in the background"))).to_have_count(0)
+    expect(
+        page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+    ).to_be_visible()
+    expect(
+        page.get_by_text(re.compile(r"… \d+ s$|is being drawn in the background"))
+    ).to_have_count(0)
     page.wait_for_timeout(1_500)
 
 
@@ -123,7 +143,9 @@ def take(browser: Browser, address: str, shot: Shot) -> Image.Image:
 def pictures(runs: Path, names: list[str], out: Path) -> None:
     with beside(str(runs), PORT, token=False), chromium() as browser:
         for name in names or SHOTS:
-            take(browser, HERE + SHOTS[name].address, SHOTS[name]).save(out / f"{name}.webp", quality=80, method=6)
+            take(browser, HERE + SHOTS[name].address, SHOTS[name]).save(
+                out / f"{name}.webp", quality=80, method=6
+            )
             print(f"{out / name}.webp", flush=True)
 
 
@@ -139,7 +161,14 @@ AT_REST = """() => {
 
 def times(runs: Path, views: int) -> None:
     """Each view is a new tab, as a bookmark opens it, on one server; the first view is told beside the median."""
-    pages = ["browse", *(m.name for m in pkgutil.iter_modules(app.views.__path__) if m.ispkg and m.name != "browse")]
+    pages = [
+        "browse",
+        *(
+            m.name
+            for m in pkgutil.iter_modules(app.views.__path__)
+            if m.ispkg and m.name != "browse"
+        ),
+    ]
     taken: dict[str, list[float]] = {name: [] for name in pages}
     with beside(str(runs), PORT, token=False), chromium() as browser:
         time.sleep(5)  # what the server does after its start is not a page's
@@ -163,7 +192,9 @@ def minute(out: Path) -> None:
     began, shots = time.monotonic(), []
     with tempfile.TemporaryDirectory() as runs, chromium() as browser:
         words = children.python("-m", "lab", "demo", "--runs", runs, "--port", "8689")
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=children.environment()) as demo:
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, text=True, env=children.environment()
+        ) as demo:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             assert demo.stdout
             address = re.search(r"http://\S+", demo.stdout.readline())
@@ -210,12 +241,21 @@ def frames() -> None:
         session = page.context.new_cdp_session(page)
         for slower in (1, 4):
             session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
-            for loss in ("recall_at_k", "smooth_ap", "sup_ap", "roadmap", "contextual", "triplet_margin"):
+            for loss in (
+                "recall_at_k",
+                "smooth_ap",
+                "sup_ap",
+                "roadmap",
+                "contextual",
+                "triplet_margin",
+            ):
                 page.evaluate(BEGIN, loss)
                 page.evaluate(TAKE, 30)
                 taken = sorted(page.evaluate(TAKE, 300))
                 median, late = statistics.median(taken), taken[int(0.9 * len(taken))]
-                print(f"{loss:<16} processor / {slower}: median {median:5.1f} ms, ninth of ten {late:5.1f} ms")
+                print(
+                    f"{loss:<16} processor / {slower}: median {median:5.1f} ms, ninth of ten {late:5.1f} ms"
+                )
 
 
 def film(out: Path) -> None:
@@ -229,7 +269,9 @@ def film(out: Path) -> None:
             page.evaluate("playground.page.refresh()")
     pauses = [1500, *[90] * (len(taken) - 2), 2500]
     file = out / "playground.webp"
-    taken[0].save(file, save_all=True, append_images=taken[1:], duration=pauses, loop=0, quality=55, method=6)
+    taken[0].save(
+        file, save_all=True, append_images=taken[1:], duration=pauses, loop=0, quality=55, method=6
+    )
 
 
 def claims(out: Path) -> None:
@@ -240,17 +282,29 @@ def claims(out: Path) -> None:
             figure = lab.figures.create("published_effects", paper=TITLES[paper].short).figure()
             page.set_content(figure.to_html(config={"displayModeBar": False}))
             page.locator(".js-plotly-plot .main-svg").first.wait_for()
-            image = Image.open(io.BytesIO(page.locator(".js-plotly-plot").screenshot())).convert("RGB")
+            image = Image.open(io.BytesIO(page.locator(".js-plotly-plot").screenshot())).convert(
+                "RGB"
+            )
             image.save(out / f"claims_{paper}.webp", quality=80, method=6)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("pictures", "times", "minute", "playground", "frames", "claims"))
-    parser.add_argument("runs", nargs="?", type=Path, default=Path("runs"), help="the folder of the demo's runs")
-    parser.add_argument("names", nargs="*", choices=[[], *SHOTS], help="which pictures (default all)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what", choices=("pictures", "times", "minute", "playground", "frames", "claims")
+    )
+    parser.add_argument(
+        "runs", nargs="?", type=Path, default=Path("runs"), help="the folder of the demo's runs"
+    )
+    parser.add_argument(
+        "names", nargs="*", choices=[[], *SHOTS], help="which pictures (default all)"
+    )
     parser.add_argument("--out", type=Path, default=IMAGES)
-    parser.add_argument("--views", type=int, default=3, help="of each page, whose median is told (default 3)")
+    parser.add_argument(
+        "--views", type=int, default=3, help="of each page, whose median is told (default 3)"
+    )
     given = parser.parse_args()
     {
         "pictures": lambda: pictures(given.runs, given.names, given.out),

@@ -36,7 +36,9 @@ TINY = (
     f"--training.validate_every 2000 --training.checkpoint_every 2000 --training.device cpu --quiet --loss.tau {TAU} "
     "--training.steps 1 --loss smooth_ap"
 )
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
 LAYERS: list[str] = CONTRACTS[0]["layers"]
 """The layers of lab, the highest first; a line may name several packages."""
 
@@ -56,7 +58,9 @@ def place(file: str) -> tuple[str, int]:
     if not file.startswith((f"{ROOT}/lab/", f"{ROOT}/app/")):
         return "", 0
     inside = Path(file).relative_to(ROOT)
-    return str(inside), floor(inside.parts[1].removesuffix(".py") if inside.parts[0] == "lab" else "app")
+    return str(inside), floor(
+        inside.parts[1].removesuffix(".py") if inside.parts[0] == "lab" else "app"
+    )
 
 
 class Walk:
@@ -79,7 +83,9 @@ class Walk:
         if event not in ("call", "return") or not file or not frame.f_code.co_flags & CO_OPTIMIZED:
             return  # C, another package, or a module or class that is being made
         self.entered.add(file)
-        if file not in self.passed and self._holds([result] if event == "return" else list(frame.f_locals.values()), 3):
+        if file not in self.passed and self._holds(
+            [result] if event == "return" else list(frame.f_locals.values()), 3
+        ):
             self.passed.add(file)
         caller, (by, below) = frame.f_back, ("", 99)
         while caller is not None and not by:
@@ -88,10 +94,18 @@ class Walk:
             self.upward.add(f"{by} -> {file} {frame.f_code.co_name}")
 
     def _holds(self, value: Any, depth: int) -> bool:
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        inner = (
+            value.values()
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list | tuple)
+            else ()
+        )
         fields = getattr(type(value), "__dataclass_fields__", ())
         inner = [getattr(value, name, None) for name in fields] if fields else inner
-        return self.held(value) or (depth > 0 and any(self._holds(one, depth - 1) for one in list(inner)[:50]))
+        return self.held(value) or (
+            depth > 0 and any(self._holds(one, depth - 1) for one in list(inner)[:50])
+        )
 
 
 def main() -> None:
@@ -99,8 +113,16 @@ def main() -> None:
     os.environ["LAB_RUNS"], picture = str(folder), folder / "picture.png"
     Image.new("RGB", (32, 32), "white").save(picture)
     tau = Walk(lambda value: type(value) is float and value == TAU)
-    step = Walk(lambda value: value == STEP if type(value) is int else type(value) is str and f"{STEP}" in value)
-    image = Walk(lambda value: isinstance(value, Image.Image | str | Path) and value in (picture, str(picture)))
+    step = Walk(
+        lambda value: (
+            value == STEP if type(value) is int else type(value) is str and f"{STEP}" in value
+        )
+    )
+    image = Walk(
+        lambda value: (
+            isinstance(value, Image.Image | str | Path) and value in (picture, str(picture))
+        )
+    )
     with tau.on(), contextlib.redirect_stdout(io.StringIO()):
         command(TINY.split())
     config = lab.runs.open("one", folder).config.changed("training.steps", STEP)
@@ -115,7 +137,9 @@ def main() -> None:
         page.run()
     with image.on(), contextlib.redirect_stdout(io.StringIO()):
         command(["query", "walk", str(picture)])
-    print("| walk | files entered | files that it passes | calls into a higher floor |\n|---|---|---|---|")
+    print(
+        "| walk | files entered | files that it passes | calls into a higher floor |\n|---|---|---|---|"
+    )
     for what, walk in (("image", image), ("step", step), ("tau", tau)):
         print(f"| {what} | {len(walk.entered)} | {len(walk.passed)} | {len(walk.upward)} |")
         print(*sorted(walk.passed | walk.upward) if "--list" in sys.argv else (), sep="\n", end="")

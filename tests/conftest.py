@@ -51,7 +51,8 @@ def train_tiny():
 
     def train(root: Path, name: str, **sections) -> lab.runs.Run:
         given = {
-            key: {**TINY.get(key, {}), **value} if isinstance(value, dict) else value for key, value in sections.items()
+            key: {**TINY.get(key, {}), **value} if isinstance(value, dict) else value
+            for key, value in sections.items()
         }
         run = lab.runs.create(lab.runs.RunConfig.of({**TINY, **given}), root, name)
         for _ in lab.runs.execute(run):

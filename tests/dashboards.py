@@ -34,7 +34,9 @@ def free_port() -> int:
 class Dashboard:
     """One server on a folder of runs, in a folder that is not the repository."""
 
-    def __init__(self, runs: Path, folder: Path, token: str, *flags: str, before: tuple[str, ...] = ()):
+    def __init__(
+        self, runs: Path, folder: Path, token: str, *flags: str, before: tuple[str, ...] = ()
+    ):
         self.runs, self.log_file, self.token, self.flags = runs, folder / "server.log", token, flags
         self.before, self.port = before, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -88,7 +90,9 @@ class Server(Dashboard):
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         line.putrequest(method, path, skip_host=True)
         body = body or b""
-        for name, value in ({"Host": self.name, "Content-Length": str(len(body))} | headers).items():
+        for name, value in (
+            {"Host": self.name, "Content-Length": str(len(body))} | headers
+        ).items():
             line.putheader(name, value)
         line.endheaders(body)
         answer = line.getresponse()

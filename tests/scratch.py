@@ -21,8 +21,13 @@ def how_tos() -> dict[str, list[tuple[str, str, str]]]:
     """Heading to its blocks: language, file (or nothing) and text."""
     found = {}
     for page in ("CONTRIBUTING.md", "docs/extending.md"):
-        sections = re.split(r"^## (.*)\n", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
-        found |= {title: BLOCK.findall(text) for title, text in zip(sections[1::2], sections[2::2], strict=True)}
+        sections = re.split(
+            r"^## (.*)\n", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
+        found |= {
+            title: BLOCK.findall(text)
+            for title, text in zip(sections[1::2], sections[2::2], strict=True)
+        }
     return found
 
 
@@ -52,8 +57,16 @@ def run(copy: Path, *words: str, also: Path | None = None) -> str:
     """What Python says, started in the copy with these words. also: one more folder to import from."""
     # The kernels' plain path, for the compiled one would be compiled anew in every copy.
     path = os.pathsep.join(map(str, filter(None, (copy, also))))
-    alone = {**os.environ, "PYTHONPATH": path, "LAB_KERNELS": "plain", "OMP_NUM_THREADS": "1", "LAB_RUNS": "runs"}
-    done = subprocess.run([sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone)
+    alone = {
+        **os.environ,
+        "PYTHONPATH": path,
+        "LAB_KERNELS": "plain",
+        "OMP_NUM_THREADS": "1",
+        "LAB_RUNS": "runs",
+    }
+    done = subprocess.run(
+        [sys.executable, *words], cwd=copy, capture_output=True, text=True, env=alone
+    )
     assert not done.returncode, f"{words}\n{done.stderr[-3000:]}{done.stdout[-3000:]}"
     return done.stdout
 
@@ -68,7 +81,10 @@ def heard(commands: list[list[str]]) -> list[str]:
 
     from lab.__main__ import main
 
-    mains, said = {"lab": main, "pytest": pytest.main, "python": lambda words: exec(words[-1], {}) or 0}, []
+    mains, said = (
+        {"lab": main, "pytest": pytest.main, "python": lambda words: exec(words[-1], {}) or 0},
+        [],
+    )
     for program, *words in commands:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = int(mains[program](words))
@@ -81,7 +97,11 @@ def heard(commands: list[list[str]]) -> list[str]:
 def follow(copy: Path, commands: list[list[str]], also: Path | None = None) -> list[str]:
     """What each of these commands says (see `heard`), given in the copy one after the other. One process serves all,
     for torch takes longer to load than most of them do."""
-    return json.loads(run(copy, "-c", FOLLOW, json.dumps(commands), also=also).splitlines()[-1]) if commands else []
+    return (
+        json.loads(run(copy, "-c", FOLLOW, json.dumps(commands), also=also).splitlines()[-1])
+        if commands
+        else []
+    )
 
 
 def installed(folder: Path, pyproject: str) -> None:
@@ -91,6 +111,14 @@ def installed(folder: Path, pyproject: str) -> None:
     project = tomllib.loads(pyproject)["project"]
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     points = project["entry-points"].items()
-    lines = [line for group, made in points for line in (f"[{group}]", *(f"{k} = {v}" for k, v in made.items()))]
+    lines = [
+        line
+        for group, made in points
+        for line in (f"[{group}]", *(f"{k} = {v}" for k, v in made.items()))
+    ]
     put(info, "entry_points.txt", "\n".join(lines) + "\n")
-    put(info, "METADATA", f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    put(
+        info,
+        "METADATA",
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
+    )

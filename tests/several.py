@@ -23,7 +23,9 @@ def run(work: Callable[..., Any], given: tuple, count: int) -> None:
     how = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     multiprocessing.set_forkserver_preload(LOADED)
     here = os.path.realpath(lab.__file__)
-    torch.multiprocessing.start_processes(_of_this_checkout, (here, work, given), nprocs=count, start_method=how)
+    torch.multiprocessing.start_processes(
+        _of_this_checkout, (here, work, given), nprocs=count, start_method=how
+    )
 
 
 def _of_this_checkout(rank: int, library: str, work: Callable[..., Any], given: tuple) -> None:

@@ -55,7 +55,11 @@ def test_imports_follow_the_layers():
     """`lint-imports` holds every import of lab and app to the contracts in pyproject.toml."""
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     checked = subprocess.run(
-        [sys.executable, "-c", command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", command, "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -75,9 +79,23 @@ def test_private_modules_are_used_at_home():
         home = path.relative_to(ROOT).parts[:-1]
         for name, _ in imports(path):
             parts = name.split(".")
-            hidden = next((i for i, part in enumerate(parts) if part.startswith("_") and not part.endswith("__")), None)
-            beside = len(home) > 1 and tuple(parts[: len(home)]) == home  # a name of a file in the same folder
-            if parts[0] == "lab" and hidden is not None and tuple(parts[:hidden]) != home[:hidden] and not beside:
+            hidden = next(
+                (
+                    i
+                    for i, part in enumerate(parts)
+                    if part.startswith("_") and not part.endswith("__")
+                ),
+                None,
+            )
+            beside = (
+                len(home) > 1 and tuple(parts[: len(home)]) == home
+            )  # a name of a file in the same folder
+            if (
+                parts[0] == "lab"
+                and hidden is not None
+                and tuple(parts[:hidden]) != home[:hidden]
+                and not beside
+            ):
                 used.add(f"{part_of(path)} -> {'.'.join(parts[: hidden + 1])}")
     assert used == ABROAD
 
@@ -88,7 +106,10 @@ def test_no_file_imports_one_that_imports_it():
     for path in sources():
         parts = path.relative_to(ROOT).with_suffix("").parts
         files[".".join(parts).removesuffix(".__init__")] = path
-    graph = {name: {file_of(one, files) for one, _ in imports(path)} - {None, name} for name, path in files.items()}
+    graph = {
+        name: {file_of(one, files) for one, _ in imports(path)} - {None, name}
+        for name, path in files.items()
+    }
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as circle:

@@ -38,7 +38,9 @@ def test_a_change_that_was_not_built_is_found(tmp_path, change):
     contents = {"web/a.js": "1", "web/package.json": "{}", "out.js": "1"}
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
-    digests = {name: hashlib.sha256(content.encode()).hexdigest() for name, content in contents.items()}
+    digests = {
+        name: hashlib.sha256(content.encode()).hexdigest() for name, content in contents.items()
+    }
     sources = {"a.js": digests["web/a.js"], "package.json": digests["web/package.json"]}
     record = {"sources": sources, "outputs": {"out.js": digests["out.js"]}}
     (tmp_path / "web" / "built.json").write_text(json.dumps(record))

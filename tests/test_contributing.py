@@ -29,7 +29,9 @@ def copy(tmp_path_factory):
                 scratch.put(root, path, text)
     (root / "pictures").mkdir()
     for number in range(24):
-        Image.new("RGB", (20, 16), (10 * number, 90, 0)).save(root / "pictures" / f"class{number // 4}_{number}.png")
+        Image.new("RGB", (20, 16), (10 * number, 90, 0)).save(
+            root / "pictures" / f"class{number // 4}_{number}.png"
+        )
     return root
 
 
@@ -40,7 +42,9 @@ def heard(copy):
     lines = {title: lines_of(title) for title in INSIDE}
     words = [words_of(line) for title in INSIDE for line in lines[title]]
     said = iter(scratch.follow(copy, [*words, ["python", "-c", STANDS]]))
-    return {title: [(line, next(said)) for line in lines[title]] for title in INSIDE} | {STANDS: next(said)}
+    return {title: [(line, next(said)) for line in lines[title]] for title in INSIDE} | {
+        STANDS: next(said)
+    }
 
 
 def lines_of(title: str) -> list[str]:
@@ -59,10 +63,14 @@ def test_each_thing_is_one_file_its_test_and_a_line():
     ]  # fmt: skip
     for title in INSIDE:
         lists = [text for kind, _, text in HOW_TOS[title] if kind == "pyi"]
-        assert len(lists) == (title != "A page") and all(text.count("\n") == 1 for text in lists), title
+        assert len(lists) == (title != "A page") and all(text.count("\n") == 1 for text in lists), (
+            title
+        )
         paths = [path for kind, path, _ in HOW_TOS[title] if path and kind != "pyi"]
         assert [path for path in paths if path.startswith("tests/")] == paths[-1:], title
-        assert len({path.rpartition("/")[0] for path in paths[:-1]}) == 1, f"{title} touches more than one place"
+        assert len({path.rpartition("/")[0] for path in paths[:-1]}) == 1, (
+            f"{title} touches more than one place"
+        )
 
 
 @pytest.mark.slow
@@ -77,11 +85,18 @@ def test_what_a_how_to_promises_comes_true(heard, title):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["ruff check .", "ruff format --check .", "mypy -p lab -p app", "importlinter"])
+@pytest.mark.parametrize(
+    "words", ["ruff check .", "ruff format --check .", "mypy -p lab -p app", "importlinter"]
+)
 def test_what_was_added_passes_lint_types_and_import_contracts(copy, words):
     program, *rest = words.split()
     if program == "importlinter":
-        scratch.run(copy, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache")
+        scratch.run(
+            copy,
+            "-c",
+            "from importlinter.cli import lint_imports_command as lint; lint()",
+            "--no-cache",
+        )
     else:
         scratch.run(copy, "-m", program, *rest)
 
@@ -89,7 +104,13 @@ def test_what_was_added_passes_lint_types_and_import_contracts(copy, words):
 @pytest.mark.slow
 def test_what_was_added_passes_the_tests_of_every_entry(copy):
     said = scratch.run(
-        copy, "-m", "pytest", "-p", "no:cacheprovider", "tests/test_architecture.py", "tests/core/test_catalog.py"
+        copy,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_architecture.py",
+        "tests/core/test_catalog.py",
     )
     assert re.search(r"\d+ passed", said), said
 
@@ -125,11 +146,17 @@ def outside(tmp_path_factory):
 
 @pytest.mark.slow
 def test_another_package_brings_a_loss(copy, outside):
-    words = [*map(words_of, [*lines_of(OUTSIDE), "lab list losses --json"]), ["python", "-c", DOCTOR]]
+    words = [
+        *map(words_of, [*lines_of(OUTSIDE), "lab list losses --json"]),
+        ["python", "-c", DOCTOR],
+    ]
     *_, losses, plugins = scratch.follow(copy, words, also=outside)
     assert "far_loss" in losses and "my-losses" in plugins
     told = scratch.run(copy, "-c", WITHOUT)
-    assert "There is no loss 'far_loss'" in told and "known as soon as that package is installed" in told
+    assert (
+        "There is no loss 'far_loss'" in told
+        and "known as soon as that package is installed" in told
+    )
 
 
 DOCTOR = "from lab import doctor; print(*doctor._plugins())"
@@ -154,7 +181,9 @@ def test_a_notebook_adds_a_loss():
         loss = names["loss"](torch.tensor([[1.0, 0.0], [0.8, 0.6]]), torch.tensor([0, 0]))
         assert loss.item() == pytest.approx(0.2) and "near_loss" in lab.losses.names()
         shown = lab.figures.create("ap_strip", loss="near_loss").numbers()
-        assert (shown["push"]["near_loss"] > 0).tolist() == shown["relevant"].tolist(), "positives are pulled"
+        assert (shown["push"]["near_loss"] > 0).tolist() == shown["relevant"].tolist(), (
+            "positives are pulled"
+        )
     finally:
         lab.losses._catalog.catalog._added.pop("near_loss", None)
 
@@ -168,7 +197,9 @@ def test_every_extension_point_is_listed_with_methods_that_it_has():
         packages.add(package)
         entry = getattr(importlib.import_module(package), name)
         for method in re.findall(r"`(\w+)\(", methods):
-            assert hasattr(entry, method) or method == "embed_text", f"{what}: {path} has no {method}"
+            assert hasattr(entry, method) or method == "embed_text", (
+                f"{what}: {path} has no {method}"
+            )
     assert packages == {f"lab.{name}" for name in PACKAGES}
 
 
@@ -178,5 +209,7 @@ def test_the_numbers_of_the_papers_are_those_of_the_tables():
     text = (scratch.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for number, title in TITLES.items():
         assert re.search(
-            rf"^\| {number} \| {re.escape(title.short)} \| {re.escape(title.full)} \|$", text, re.MULTILINE
+            rf"^\| {number} \| {re.escape(title.short)} \| {re.escape(title.full)} \|$",
+            text,
+            re.MULTILINE,
         ), number

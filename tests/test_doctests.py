@@ -23,7 +23,9 @@ INTERFACES = ("inspect", "maps", "runs")
 
 
 def modules_with_examples() -> list[str]:
-    files = (path for path in (ROOT / "lab").rglob("*.py") if ">>> " in path.read_text(encoding="utf-8"))
+    files = (
+        path for path in (ROOT / "lab").rglob("*.py") if ">>> " in path.read_text(encoding="utf-8")
+    )
     parts = (path.relative_to(ROOT).with_suffix("").parts for path in files)
     return sorted(".".join(name for name in part if name != "__init__") for part in parts)
 
@@ -59,7 +61,9 @@ def run(tests: list[doctest.DocTest], clear: bool = True) -> None:
 
 @pytest.mark.parametrize("module", modules_with_examples())
 def test_the_examples_of_a_module_say_what_happens(module, names):
-    tests = doctest.DocTestFinder().find(importlib.import_module(module), extraglobs=names(package_of(module)))
+    tests = doctest.DocTestFinder().find(
+        importlib.import_module(module), extraglobs=names(package_of(module))
+    )
     tests = [test for test in tests if test.examples and test.name != package_of(module)]
     run(tests)
 
@@ -72,7 +76,9 @@ def test_a_wrong_example_is_found():
 
 def missing(thing: object, name: str) -> str | None:
     """What to do about a class or function without an example; None for one that has it or is not of this package."""
-    if not thing.__module__.startswith("lab.") or doctest.DocTestParser().get_examples(thing.__doc__ or ""):
+    if not thing.__module__.startswith("lab.") or doctest.DocTestParser().get_examples(
+        thing.__doc__ or ""
+    ):
         return None
     return (
         f"{name} has no example: end the docstring of {thing.__module__}.{thing.__qualname__} with `Example:` and two "
@@ -90,7 +96,11 @@ def test_every_entry_of_a_catalogue_has_an_example(part):
 @pytest.mark.parametrize("part", INTERFACES)
 def test_every_public_name_has_an_example(part):
     package = importlib.import_module(f"lab.{part}")
-    own = [name for name, value in vars(package).items() if getattr(value, "__module__", None) == package.__name__]
+    own = [
+        name
+        for name, value in vars(package).items()
+        if getattr(value, "__module__", None) == package.__name__
+    ]
     public = getattr(package, "__all__", [name for name in own if not name.startswith("_")])
     things = {name: getattr(package, name) for name in public}
     told = [

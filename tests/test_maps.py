@@ -13,7 +13,9 @@ from lab.maps import METHODS, nearest, of_run, place, project, quality
 def clusters():
     random = np.random.default_rng(0)
     centres = np.eye(3, 16)
-    return np.repeat(centres, 20, 0).astype("float32") + 0.05 * random.normal(size=(60, 16)).astype("float32")
+    return np.repeat(centres, 20, 0).astype("float32") + 0.05 * random.normal(size=(60, 16)).astype(
+        "float32"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,9 @@ def test_a_perfect_map_is_honest_and_a_shuffled_one_is_not(clusters):
     same = quality(circle, circle, k=5)
     assert same["agreement"] == 1 and same["trustworthiness"] == 1
     shuffled = quality(circle, np.random.default_rng(2).permutation(circle), k=5)
-    assert abs(shuffled["agreement"] - shuffled["chance"]) < 0.03 and shuffled["trustworthiness"] < 0.6
+    assert (
+        abs(shuffled["agreement"] - shuffled["chance"]) < 0.03 and shuffled["trustworthiness"] < 0.6
+    )
 
 
 def test_agreement_by_a_plain_loop():
@@ -95,13 +99,22 @@ def test_agreement_by_a_plain_loop():
         (lambda: project(np.eye(6, 3), "umap"), "Row 3 of the gallery vectors is zero"),
         (lambda: project(np.ones((4, 3)), "som"), "no map 'som'; there are pca, umap, tsne"),
         (lambda: quality(np.ones((4, 3)), np.ones((5, 2)), 1), "4 vectors and 5 places"),
-        (lambda: quality(np.ones((4, 3)), np.ones((4, 2)), 3), "less than half of the 4 points, got 3"),
+        (
+            lambda: quality(np.ones((4, 3)), np.ones((4, 2)), 3),
+            "less than half of the 4 points, got 3",
+        ),
         (lambda: quality(np.ones((4, 3)), np.full((4, 2), np.nan), 1), "Place 0 holds NaN"),
-        (lambda: quality(np.ones((4, 3)), np.ones(4), 1), "places must be numbers [n d], got float64 [4]"),
+        (
+            lambda: quality(np.ones((4, 3)), np.ones(4), 1),
+            "places must be numbers [n d], got float64 [4]",
+        ),
         (lambda: project([["a", "b"]] * 4), "vectors must be numbers [n d], got <U1 [4, 2]"),
         (lambda: project(np.eye(4), "tsne", neighbours=0), "at least 2 neighbours together, got 0"),
         (lambda: nearest(np.eye(4), 4), "between 1 and the 3 others of a vector, got 4"),
-        (lambda: place(np.eye(4), np.eye(4), np.ones((4, 3))), "places [4, 3] on the map do not belong together"),
+        (
+            lambda: place(np.eye(4), np.eye(4), np.ones((4, 3))),
+            "places [4, 3] on the map do not belong together",
+        ),
     ],
 )
 def test_mistakes_are_sentences(make, words):
@@ -143,7 +156,9 @@ def test_a_map_that_starts_from_another_resembles_it(clusters, drawn):
 def test_of_many_points_a_sample_is_laid_out_and_the_rest_stands_beside(monkeypatch):
     random = np.random.default_rng(1)
     centres = np.eye(4, 12)
-    vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(size=(300, 12)).astype(np.float32)
+    vectors = np.repeat(centres, 75, 0).astype(np.float32) + 0.05 * random.normal(
+        size=(300, 12)
+    ).astype(np.float32)
     monkeypatch.setattr(of_run, "LAID_OUT", 120)
     flat = of_run.laid_out(vectors, "tsne")
     rows = of_run.stratified(np.zeros(300), 120)

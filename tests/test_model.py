@@ -31,8 +31,13 @@ def test_three_lines_from_a_run_to_neighbours(run, stored, tmp_path):
     item = int(stored.items[5])
     images.load(item).save(tmp_path / "photo.png")
     found = lab.load(run.name, runs=run.path.parent).search(tmp_path / "photo.png", k=4)
-    assert [one.rank for one in found] == [1, 2, 3, 4] and found[0].score == pytest.approx(1, abs=1e-3)
-    assert found[0].key == images.keys[item] and found[0].class_name == images.class_names[stored.labels[5]]
+    assert [one.rank for one in found] == [1, 2, 3, 4] and found[0].score == pytest.approx(
+        1, abs=1e-3
+    )
+    assert (
+        found[0].key == images.keys[item]
+        and found[0].class_name == images.class_names[stored.labels[5]]
+    )
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
@@ -54,15 +59,21 @@ def test_the_encoder_prepares_its_pictures_itself(model, stored):
     for given in (pixels, list(pixels), pictures):
         found = model.encoder(given)
         assert found.requires_grad
-        np.testing.assert_allclose(found.detach(), stored.vectors[:3], atol=1e-4 if given is not pictures else 0.02)
+        np.testing.assert_allclose(
+            found.detach(), stored.vectors[:3], atol=1e-4 if given is not pictures else 0.02
+        )
     wide = Image.new("RGBA", (90, 40), (0, 0, 0, 0))  # transparent: white, as a file would be read
-    torch.testing.assert_close(model.encoder(wide), model.encoder(Image.new("RGB", (90, 40), "white")))
+    torch.testing.assert_close(
+        model.encoder(wide), model.encoder(Image.new("RGB", (90, 40), "white"))
+    )
     assert not model.encoder.training and isinstance(model.encoder, torch.nn.Module)
 
 
 def test_several_pictures_are_one_query(model, stored):
     pictures = [model.images.load(int(item)) for item in stored.items[:3]]
-    assert model.search(stored.take(slice(0, 3)), k=5) == model.search(torch.from_numpy(stored.vectors[:3]), k=5)
+    assert model.search(stored.take(slice(0, 3)), k=5) == model.search(
+        torch.from_numpy(stored.vectors[:3]), k=5
+    )
     vectors = model.embed(pictures).astype(np.float64)
     gallery = stored.vectors.astype(np.float64)
     expected = {
@@ -71,19 +82,29 @@ def test_several_pictures_are_one_query(model, stored):
     }
     for together, scores in expected.items():
         found = model.search(pictures, k=5, together=together)
-        np.testing.assert_allclose([one.score for one in found], np.sort(scores)[::-1][:5], atol=1e-5)
+        np.testing.assert_allclose(
+            [one.score for one in found], np.sort(scores)[::-1][:5], atol=1e-5
+        )
         of_item = dict(zip(stored.items.tolist(), scores, strict=True))
-        np.testing.assert_allclose([one.score for one in found], [of_item[one.item] for one in found], atol=1e-5)
+        np.testing.assert_allclose(
+            [one.score for one in found], [of_item[one.item] for one in found], atol=1e-5
+        )
 
 
 def test_words_are_searched_where_the_encoder_has_a_text_side(model, stored, monkeypatch):
     with pytest.raises(ValueError, match="has no text side"):
         model.search(text="a red cross")
-    encoder, directions = model._evaluator.trained.encoder, torch.from_numpy(stored.vectors[:2].copy())
+    encoder, directions = (
+        model._evaluator.trained.encoder,
+        torch.from_numpy(stored.vectors[:2].copy()),
+    )
     side = lambda texts: torch.stack([directions[int("second" in text)] for text in texts])  # noqa: E731
     monkeypatch.setattr(encoder, "embed_text", side, raising=False)
     assert model.search(text="the second", k=1)[0].item == stored.items[1]
-    assert model.search(model.images.load(int(stored.items[0])), text="the first", k=1)[0].item == stored.items[0]
+    assert (
+        model.search(model.images.load(int(stored.items[0])), text="the first", k=1)[0].item
+        == stored.items[0]
+    )
     with pytest.raises(ValueError, match="at least one word"):
         model.embed_text("  ")
 
@@ -91,7 +112,9 @@ def test_words_are_searched_where_the_encoder_has_a_text_side(model, stored, mon
 def test_why_two_are_alike_sums_to_the_stored_similarity(model, stored):
     one, other = (model.images.load(int(item)) for item in stored.items[:2])
     found = model.why_alike(one, other)
-    assert found.exact and found.similarity == pytest.approx(float(stored.vectors[0] @ stored.vectors[1]), abs=0.02)
+    assert found.exact and found.similarity == pytest.approx(
+        float(stored.vectors[0] @ stored.vectors[1]), abs=0.02
+    )
     assert found.maps[1].sum() + found.left_over[1] == pytest.approx(found.similarity, abs=1e-6)
     assert found.pictures[0].shape == (32, 32, 3) and len(found.figure().data) == 4
 
@@ -145,16 +168,22 @@ def test_a_damaged_file_among_others_is_refused_by_name(model, tmp_path):
         model.search(tmp_path / "good.png", n=3)
     with pytest.raises(ValueError, match="Exact has no knob 'splt'"):
         lab.load(model.run, splt="test")
-    with pytest.raises(ValueError, match="k, the number of neighbours, must be a whole number of at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="k, the number of neighbours, must be a whole number of at least 1, got 0"
+    ):
         model.search(tmp_path / "good.png", k=0)
 
 
 def test_a_run_without_an_encoder_is_told_from_one_that_is_not_trained_yet(run, tmp_path):
     vectors = Run(shutil.copytree(run.path, tmp_path / "vectors"))
     shutil.rmtree(vectors.path / "checkpoints")
-    with pytest.raises(ValueError, match="holds embeddings but no encoder, so it cannot embed pictures"):
+    with pytest.raises(
+        ValueError, match="holds embeddings but no encoder, so it cannot embed pictures"
+    ):
         lab.load(vectors)
-    brought = lab.runs.from_embeddings(run.embeddings("test").vectors, runs=tmp_path, name="brought")
+    brought = lab.runs.from_embeddings(
+        run.embeddings("test").vectors, runs=tmp_path, name="brought"
+    )
     with pytest.raises(ValueError, match="holds embeddings but no encoder"):
         lab.load(brought)
     with pytest.raises(ValueError, match="there is no encoder to export"):

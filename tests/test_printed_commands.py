@@ -14,7 +14,9 @@ from lab.__main__ import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLLOWED = "extending.md"  # whose lines tests/test_contributing.py runs, on the files that the page writes
+FOLLOWED = (
+    "extending.md"  # whose lines tests/test_contributing.py runs, on the files that the page writes
+)
 BEGINNING = re.compile(r"(?:[A-Z_]+=\S+ )?lab (.*)")
 
 PARSED_ONLY = {
@@ -41,8 +43,12 @@ def printed() -> list[str]:
     found = []
     for page in [page for page in PAGES if page.name != FOLLOWED]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-        blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL) + re.findall(r"^ {4}(.*)$", text, re.MULTILINE)
-        lines = [line.strip().split(" #")[0].strip() for block in blocks for line in block.splitlines()]
+        blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL) + re.findall(
+            r"^ {4}(.*)$", text, re.MULTILINE
+        )
+        lines = [
+            line.strip().split(" #")[0].strip() for block in blocks for line in block.splitlines()
+        ]
         found += [match[0] for line in lines if (match := BEGINNING.fullmatch(line))]
     return sorted(set(found))
 
@@ -52,7 +58,11 @@ LINES = printed()
 
 def mentioned() -> set[str]:
     """What the pages call a command within a sentence."""
-    return {words for page in PAGES for words in re.findall(r"`(lab [^`]+)`", page.read_text(encoding="utf-8"))}
+    return {
+        words
+        for page in PAGES
+        for words in re.findall(r"`(lab [^`]+)`", page.read_text(encoding="utf-8"))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +91,12 @@ def short(monkeypatch):
     """Trainings take a step on little, servers are not begun, and what has tests of its own and takes long is left out
     at its very end: the drawing of a figure, the notebooks of a class, the measurements of a benchmark."""
     begin = lab.runs.create
-    fast = {"training.steps": 1, "training.device": "cpu", "augmentation.size": 16, "encoder.width": 4}
+    fast = {
+        "training.steps": 1,
+        "training.device": "cpu",
+        "augmentation.size": 16,
+        "encoder.width": 4,
+    }
 
     def create(config, *where):
         for knob, value in (fast | {"evaluation.splits": ("validation",)}).items():

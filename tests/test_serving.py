@@ -54,7 +54,9 @@ def test_a_picture_gets_what_search_finds(client, model):
     assert answer.status_code == 200 and len(found) == 5
     assert [one["key"] for one in found] == [one.key for one in expected]
     assert [one["score"] for one in found] == pytest.approx([one.score for one in expected])
-    assert set(found[0]) == {"rank", "score", "key", "class", "item"}, "no threshold is kept, so none is told"
+    assert set(found[0]) == {"rank", "score", "key", "class", "item"}, (
+        "no threshold is kept, so none is told"
+    )
 
 
 def test_a_picture_without_a_class_is_told_as_null(model, tmp_path):
@@ -63,7 +65,10 @@ def test_a_picture_without_a_class_is_told_as_null(model, tmp_path):
         (tmp_path / place).write_bytes(png(40, 40))
     asked = TestClient(application(lab.load(model.run, gallery=tmp_path), TOKEN))
     (found,) = asked.post("/search", content=png(40, 40), headers=HEADERS).json()["results"]
-    assert {one["key"].rpartition("/")[2]: one["class"] for one in found} == {"1.png": "bags", "loose.png": None}
+    assert {one["key"].rpartition("/")[2]: one["class"] for one in found} == {
+        "1.png": "bags",
+        "loose.png": None,
+    }
 
 
 def test_vectors_are_searched_each_by_itself(client, model):
@@ -74,22 +79,46 @@ def test_vectors_are_searched_each_by_itself(client, model):
 
 
 def test_health_asks_for_nothing(client, model):
-    assert client.get("/health").json() == {"status": "ok", "searches": len(model.gallery), "width": 128}
+    assert client.get("/health").json() == {
+        "status": "ok",
+        "searches": len(model.gallery),
+        "width": 128,
+    }
 
 
 @pytest.mark.parametrize(
     ("request_", "status", "sentence"),
     [
-        ({"content": png(9, 9), "headers": {}}, 401, "send the header `Authorization: Bearer TOKEN`"),
-        ({"content": png(9, 9), "headers": {"Authorization": "Bearer no"}}, 401, "asks for its token"),
-        ({"content": b"no picture"}, 400, "The body of the request is not an image of a known format"),
+        (
+            {"content": png(9, 9), "headers": {}},
+            401,
+            "send the header `Authorization: Bearer TOKEN`",
+        ),
+        (
+            {"content": png(9, 9), "headers": {"Authorization": "Bearer no"}},
+            401,
+            "asks for its token",
+        ),
+        (
+            {"content": b"no picture"},
+            400,
+            "The body of the request is not an image of a known format",
+        ),
         ({"content": b""}, 400, "The body of the request is not an image"),
         ({"content": png(101, 100)}, 400, "has 101 x 100 pixels, more than 10,000"),
         ({"content": png(9, 9)[:50]}, 400, "The body of the request"),
         ({"content": bytes(200_001)}, 413, "A request may have 0.2 MB; this one has more."),
-        ({"content": png(9, 9), "params": {"k": "51"}}, 400, "k must be a whole number from 1 to 50, got '51'"),
+        (
+            {"content": png(9, 9), "params": {"k": "51"}},
+            400,
+            "k must be a whole number from 1 to 50, got '51'",
+        ),
         ({"content": png(9, 9), "params": {"k": "-1"}}, 400, "k must be a whole number"),
-        ({"json": {"vectors": [[1.0, 2.0]]}}, 400, "128 finite numbers in each; got an array of shape [1, 2]"),
+        (
+            {"json": {"vectors": [[1.0, 2.0]]}},
+            400,
+            "128 finite numbers in each; got an array of shape [1, 2]",
+        ),
         ({"json": {"vectors": [[1.0], [1.0, 2.0]]}}, 400, "this body is something else"),
         ({"json": [1]}, 400, "this body is something else"),
         ({"json": {"vectors": [[1.0] * 128] * 4}}, 400, "A request may have 1 to 3 vectors, got 4"),
@@ -103,12 +132,19 @@ def test_health_asks_for_nothing(client, model):
         ),
         ({"json": "vectors and more"}, 400, "this body is something else"),
         (
-            {"content": b'{"vectors": [], "vectors": []}', "headers": {**HEADERS, "Content-Type": "Application/JSON"}},
+            {
+                "content": b'{"vectors": [], "vectors": []}',
+                "headers": {**HEADERS, "Content-Type": "Application/JSON"},
+            },
             400,
             "JSON is",
         ),
         ({"files": {"file": png(9, 9)}}, 400, "Send the picture itself as the body"),
-        ({"content": b"[" * 100_000, "headers": {**HEADERS, "Content-Type": "application/json"}}, 400, "JSON is"),
+        (
+            {"content": b"[" * 100_000, "headers": {**HEADERS, "Content-Type": "application/json"}},
+            400,
+            "JSON is",
+        ),
     ],
 )
 def test_a_refusal_is_one_sentence(client, request_, status, sentence):
@@ -136,15 +172,22 @@ def test_a_threshold_is_served_as_lab_query_takes_it(chosen, model):
         return answer.json()["results"]
 
     everything = asked("/search?k=50")
-    for row, found, known in zip(body["vectors"], everything, asked("/search?k=50&unknown=true"), strict=True):
+    for row, found, known in zip(
+        body["vectors"], everything, asked("/search?k=50&unknown=true"), strict=True
+    ):
         expected = model.search(np.array(row, np.float32), 50, unknown=True)
         assert [one["key"] for one in known] == [one.key for one in expected]
         assert [one["same"] for one in known] == pytest.approx([one.same for one in expected])
         assert [one["score"] >= kept.value for one in found].count(True) == len(known) < len(found)
         assert all(0 <= one["same"] <= 1 for one in found)
     for least in (0.5, kept.value - 0.1, "9e-1"):
-        shown, both = asked(f"/search?k=50&least={least}"), asked(f"/search?k=50&least={least}&unknown=true")
-        assert shown == [[one for one in found if one["score"] >= float(least)] for found in everything]
+        shown, both = (
+            asked(f"/search?k=50&least={least}"),
+            asked(f"/search?k=50&least={least}&unknown=true"),
+        )
+        assert shown == [
+            [one for one in found if one["score"] >= float(least)] for found in everything
+        ]
         bound = max(float(least), kept.value)
         assert both == [[one for one in found if one["score"] >= bound] for found in everything]
     assert asked("/search?least=1.5&unknown=true") == [[], [], []]
@@ -155,11 +198,17 @@ def test_a_threshold_is_served_as_lab_query_takes_it(chosen, model):
     ("address", "sentence"),
     [
         ("/search?n=2", "/search has no parameter 'n'; it takes k, least, unknown."),
-        ("/search?filter=category:bags", "/search has no parameter 'filter'; it takes k, least, unknown."),
+        (
+            "/search?filter=category:bags",
+            "/search has no parameter 'filter'; it takes k, least, unknown.",
+        ),
         ("/search?leest=1", "/search has no parameter 'leest'; did you mean least?"),
         ("/search?K=5", "/search has no parameter 'K'; "),
         ("/search?k=5&k=6", "The parameter k is there twice; give it once."),
-        ("/search?k=" + "9" * 5000, "k must be a whole number from 1 to 50, got '99999999999999999999...'."),
+        (
+            "/search?k=" + "9" * 5000,
+            "k must be a whole number from 1 to 50, got '99999999999999999999...'.",
+        ),
         ("/search?k=1.5", "k must be a whole number from 1 to 50, got '1.5'."),
         ("/search?k=", "k must be a whole number from 1 to 50, got ''."),
         ("/search?k=\u0665", "k must be a whole number from 1 to 50"),
@@ -182,14 +231,27 @@ def test_what_an_address_asks_and_nobody_knows_is_refused(client, address, sente
 
 
 @settings(
-    derandomize=True, max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    derandomize=True,
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    st.lists(st.tuples(st.sampled_from(["k", "least", "unknown", "kk", "", "token"]), st.text(max_size=30)), max_size=4)
+    st.lists(
+        st.tuples(
+            st.sampled_from(["k", "least", "unknown", "kk", "", "token"]), st.text(max_size=30)
+        ),
+        max_size=4,
+    )
 )
 def test_an_address_is_answered_or_refused_in_one_sentence(client, model, given):
     """Random parameters: those that are known once and have a legal value are answered, all others a sentence."""
-    answer = client.post("/search", params=given, json={"vectors": model.gallery.vectors[:1].tolist()}, headers=HEADERS)
+    answer = client.post(
+        "/search",
+        params=given,
+        json={"vectors": model.gallery.vectors[:1].tolist()},
+        headers=HEADERS,
+    )
     names = [name for name, _ in given]
     if answer.status_code == 200:
         assert len(set(names)) == len(names) and set(names) <= {"k", "least", "unknown"}
@@ -201,7 +263,14 @@ def test_an_address_is_answered_or_refused_in_one_sentence(client, model, given)
         said = answer.json()["error"]
         assert answer.status_code == 400 and list(answer.json()) == ["error"] and "\n" not in said
         assert said.startswith(
-            ("/search has no parameter", "The parameter", "k must", "least must", "unknown must", "The run")
+            (
+                "/search has no parameter",
+                "The parameter",
+                "k must",
+                "least must",
+                "unknown must",
+                "The run",
+            )
         )
 
 
@@ -232,7 +301,9 @@ def test_more_at_once_than_the_limit_are_told_to_come_again(model, monkeypatch):
     monkeypatch.setattr(model, "search", slow)
     with TestClient(application(model, limits=Limits(at_once=1))) as client:
         answers = []
-        first = threading.Thread(target=lambda: answers.append(client.post("/search", content=png(9, 9))))
+        first = threading.Thread(
+            target=lambda: answers.append(client.post("/search", content=png(9, 9)))
+        )
         first.start()
         assert begun.wait(60)
         refused = client.post("/search", content=png(9, 9))
@@ -247,11 +318,28 @@ def test_the_command_starts_answers_and_ends(model, tmp_path):
     picture = tmp_path / "photos" / "a.png"
     picture.parent.mkdir()
     picture.write_bytes(png(40, 30))
-    words = ["-m", "lab", "serve", str(model.run.path), "--gallery", str(picture.parent), "--port", str(port)]
+    words = [
+        "-m",
+        "lab",
+        "serve",
+        str(model.run.path),
+        "--gallery",
+        str(picture.parent),
+        "--port",
+        str(port),
+    ]
     environment = {**children.environment(), "LAB_TOKEN": TOKEN}
-    few = ["bash", "-c", 'ulimit -n 256; exec "$0" "$@"']  # descriptors, the default of macOS's shells
+    few = [
+        "bash",
+        "-c",
+        'ulimit -n 256; exec "$0" "$@"',
+    ]  # descriptors, the default of macOS's shells
     server = subprocess.Popen(
-        [*few, sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        [*few, sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     try:
         line = server.stdout.readline()
@@ -262,11 +350,15 @@ def test_the_command_starts_answers_and_ends(model, tmp_path):
         assert found[0]["key"].endswith("a.png") and found[0]["score"] == pytest.approx(1, abs=1e-4)
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(address, b"x", timeout=60)
-        with opened(port, 300, b"POST /search HTTP/1.1\r\nHost: x\r\n"):  # strangers, who send half a header
+        with opened(
+            port, 300, b"POST /search HTTP/1.1\r\nHost: x\r\n"
+        ):  # strangers, who send half a header
             (again,) = json.load(urllib.request.urlopen(request, timeout=60))["results"]
             assert again == found
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60).close()
-        second = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
+        second = subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, env=environment
+        )
         assert second.returncode == 2 and "Nothing can listen on 127.0.0.1" in second.stderr
         assert second.stderr.count("\n") <= 2 and "Traceback" not in second.stderr
     finally:

@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from lab import surrogates
-from lab.surrogates import DEAD, ConstantGradient, Heaviside, HMinus, HPlus, LinearTail, Sigmoid, SoftBins
+from lab.surrogates import (
+    DEAD,
+    ConstantGradient,
+    Heaviside,
+    HMinus,
+    HPlus,
+    LinearTail,
+    Sigmoid,
+    SoftBins,
+)
 
 RELEASED = HMinus(offset=1.44)
 INATURALIST = HMinus(offset=1.0, start=0.0)
@@ -16,7 +25,9 @@ ALL = [
     RELEASED, INATURALIST, HMinus(rho=0.0), HMinus(delta=0.0), ConstantGradient(), LinearTail(), LinearTail(rho=3.0),
     SoftBins(), SoftBins(phase=0.3), SoftBins(25, 0.0, 1.0),
 ]  # fmt: skip
-GRID = torch.cat([torch.linspace(-2, 2, 40_001, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)])
+GRID = torch.cat(
+    [torch.linspace(-2, 2, 40_001, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)]
+)
 
 
 def sigma(u: float) -> float:
@@ -34,7 +45,9 @@ def h_minus(t: float, tau=0.01, rho=100.0, delta=0.05) -> float:
 
 @pytest.mark.parametrize("gap", [-1.0, -0.2, -0.01, 0.0, 1e-9, 0.02, 0.05, 0.0501, 0.4, 2.0])
 def test_h_minus_is_equation_4(gap):
-    assert HMinus().value(torch.tensor(gap, dtype=torch.float64)).item() == pytest.approx(h_minus(gap), rel=1e-12)
+    assert HMinus().value(torch.tensor(gap, dtype=torch.float64)).item() == pytest.approx(
+        h_minus(gap), rel=1e-12
+    )
 
 
 def test_h_minus_slope_falls_before_delta_and_jumps_to_rho():
@@ -56,9 +69,13 @@ def test_soft_bins_equal_a_soft_histogram():
     for phase in (0.0, 0.25, 0.9):
         positive = centres[7:8] + phase * width
         items = torch.linspace(-0.9, 0.9, 181, dtype=torch.float64)
-        at_least = spread(items).flip(1).cumsum(1).flip(1)  # [items bins]: weight in this bin or a higher one
+        at_least = (
+            spread(items).flip(1).cumsum(1).flip(1)
+        )  # [items bins]: weight in this bin or a higher one
         counted = (spread(positive) * at_least).sum(1)
-        assert torch.allclose(SoftBins(bins, low, high, phase).value(items - positive), counted, atol=1e-12)
+        assert torch.allclose(
+            SoftBins(bins, low, high, phase).value(items - positive), counted, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("surrogate", ALL, ids=repr)
@@ -126,6 +143,8 @@ def test_every_surrogate_of_the_module_is_tested():
     public = {
         value
         for value in vars(surrogates).values()
-        if isinstance(value, type) and issubclass(value, surrogates.Surrogate) and value is not surrogates.Surrogate
+        if isinstance(value, type)
+        and issubclass(value, surrogates.Surrogate)
+        and value is not surrogates.Surrogate
     }
     assert public == {type(one) for one in ALL}

@@ -53,7 +53,11 @@ def test_a_loss_with_weights_learns_them_too(images):
     loss = lab.losses.create("class_anchor_margin", num_classes=8, dim=8)
     before = loss.anchors.detach().clone()
     watched = images.splits["train"].query[:10]
-    list(teaching.watch(loss, images, 2, watched=watched, batch_size=16, per_class=2, dim=8, chosen=classes))
+    list(
+        teaching.watch(
+            loss, images, 2, watched=watched, batch_size=16, per_class=2, dim=8, chosen=classes
+        )
+    )
     assert not torch.equal(before, loss.anchors)
 
 

@@ -32,7 +32,9 @@ def plain_rates(query, gallery, value):
         for j in range(len(whole)):
             if same_source and i == j:
                 continue
-            product = sum(float(a) * float(b) for a, b in zip(query.vectors[i], whole.vectors[j], strict=True))
+            product = sum(
+                float(a) * float(b) for a, b in zip(query.vectors[i], whole.vectors[j], strict=True)
+            )
             mine[bool(query.labels[i] == whole.labels[j])].append(np.float32(product) >= value)
         for kind, of in mine.items():
             accepted[kind] += of
@@ -68,11 +70,15 @@ def test_the_lowest_threshold_is_chosen_that_lets_no_more_through():
 
 def test_the_worst_served_class_comes_first_and_the_classes_add_up():
     query = images(np.arange(60) // 6, n=60)
-    query.vectors[:30] = query.vectors[:30:6].repeat(6, 0) + 0.05 * query.vectors[30:]  # the first five are compact
+    query.vectors[:30] = (
+        query.vectors[:30:6].repeat(6, 0) + 0.05 * query.vectors[30:]
+    )  # the first five are compact
     pairs = threshold.compare(query)
     found = pairs.classes(pairs.column(0.8))
     assert set(found.labels[:5]) == {5, 6, 7, 8, 9} and (np.diff(found.utility) >= 0).all()
-    assert found.false_accepts.mean() == pytest.approx(pairs.rates(pairs.column(0.8))["false accepts"].value)
+    assert found.false_accepts.mean() == pytest.approx(
+        pairs.rates(pairs.column(0.8))["false accepts"].value
+    )
     assert pairs.opis > 0.01
 
 
@@ -131,12 +137,16 @@ def test_distances_have_a_threshold_too():
     cosine = 1 + pairs.counts.thresholds[column] / 98
     for name, rate in unit.rates(unit.column(cosine)).items():
         found = pairs.rates(column)[name]
-        assert (found.value, found.low, found.high) == pytest.approx((rate.value, rate.low, rate.high), abs=0.02), name
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (rate.value, rate.low, rate.high), abs=0.02
+        ), name
 
 
 @pytest.fixture(scope="module")
 def run(train_tiny, tmp_path_factory):
-    return train_tiny(tmp_path_factory.mktemp("runs"), "one", loss={"name": "contrastive"}, training={"steps": 2})
+    return train_tiny(
+        tmp_path_factory.mktemp("runs"), "one", loss={"name": "contrastive"}, training={"steps": 2}
+    )
 
 
 def told(capsys, *words):
@@ -147,7 +157,9 @@ def told(capsys, *words):
 
 def test_a_run_without_one_says_what_to_do(run, capsys):
     (run.path / "threshold.json").unlink(missing_ok=True)
-    with pytest.raises(ValueError, match="has no threshold yet, so nothing can be unknown; run: lab threshold"):
+    with pytest.raises(
+        ValueError, match="has no threshold yet, so nothing can be unknown; run: lab threshold"
+    ):
         lab.load(run).search(lab.load(run).gallery.vectors[0], unknown=True)
     assert threshold.exported(run) == {}
 
@@ -155,18 +167,28 @@ def test_a_run_without_one_says_what_to_do(run, capsys):
 def test_the_command_chooses_it_and_the_query_answers_unknown(run, capsys, tmp_path):
     status, out, _ = told(capsys, "threshold", run.path, "--far", 0.2, "--json")
     chosen, stored = json.loads(out), threshold.stored(run)
-    assert status == 0 and chosen["value"] == stored.value and chosen["rates"]["false accepts"][0] <= 0.2
+    assert (
+        status == 0
+        and chosen["value"] == stored.value
+        and chosen["rates"]["false accepts"][0] <= 0.2
+    )
     assert len(chosen["worst classes"]) >= 2 and 0 <= chosen["opis"] <= 0.25
     model, vectors = lab.load(run), run.embeddings("test").vectors
     found, listed = model.search(vectors[0], k=50, unknown=True), model.search(vectors[0], k=50)
-    assert [one.key for one in found] == [one.key for one in listed if one.score >= stored.value] and len(found) >= 1
+    assert [one.key for one in found] == [
+        one.key for one in listed if one.score >= stored.value
+    ] and len(found) >= 1
     assert all(0 <= one.same <= 1 for one in found) and all(one.same is None for one in listed)
     assert model.search(-vectors.mean(0), unknown=True) == []
     status, out, words = told(capsys, "threshold", run.path, "--at", 1)
-    assert status == 0 and "false accepts" in out and "Threshold of one: cosine 1, chosen on" in words
+    assert (
+        status == 0 and "false accepts" in out and "Threshold of one: cosine 1, chosen on" in words
+    )
     run.dataset().load(0).rotate(45).save(tmp_path / "turned.png")
     status, out, _ = told(capsys, "query", run.path, tmp_path / "turned.png", "--unknown", "--json")
-    assert json.loads(out) == [{"rank": None, "score": None, "same": None, "class": "unknown", "image": None}]
+    assert json.loads(out) == [
+        {"rank": None, "score": None, "same": None, "class": "unknown", "image": None}
+    ]
 
 
 def test_it_is_exported_and_forgotten_with_other_embeddings(run, capsys, tmp_path):
@@ -177,7 +199,9 @@ def test_it_is_exported_and_forgotten_with_other_embeddings(run, capsys, tmp_pat
     assert exporters.create("onnx").program(run).about["threshold"] == kept
     stored = json.loads((run.path / "threshold.json").read_text())
     (run.path / "threshold.json").write_text(json.dumps(stored | {"step": 1}))
-    with pytest.raises(ValueError, match="is of other embeddings than those stored now; run: lab threshold"):
+    with pytest.raises(
+        ValueError, match="is of other embeddings than those stored now; run: lab threshold"
+    ):
         threshold.stored(run)
     (run.path / "threshold.json").write_text(json.dumps(stored))
 

@@ -41,10 +41,16 @@ def test_the_library_is_sound_and_a_script_completes_and_fails_where_it_should(t
     (tmp_path / "an_editor.py").write_text(WHAT_AN_EDITOR_KNOWS)
     command = [sys.executable, "-m", "mypy", "-p", "lab", "-p", "app", "-m", "an_editor"]
     asked = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "MYPYPATH": str(tmp_path)}, capture_output=True, text=True
+        command,
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
     told = asked.stdout + asked.stderr
-    wrong = [n for n, line in enumerate(WHAT_AN_EDITOR_KNOWS.split("\n"), 1) if line.endswith("# wrong")]
+    wrong = [
+        n for n, line in enumerate(WHAT_AN_EDITOR_KNOWS.split("\n"), 1) if line.endswith("# wrong")
+    ]
     assert [int(n) for n in re.findall(r"an_editor\.py:(\d+): error", told)] == wrong, told
     assert f"Found {len(wrong)} errors in 1 file" in told, told
     kinds = re.findall(r'Revealed type is "(.*)"', told)
@@ -59,7 +65,11 @@ def test_the_library_is_sound_and_a_script_completes_and_fails_where_it_should(t
 
 
 def test_type_checkers_see_every_room():
-    parts = {module.name for module in pkgutil.iter_modules(lab.__path__) if not module.name.startswith("_")}
+    parts = {
+        module.name
+        for module in pkgutil.iter_modules(lab.__path__)
+        if not module.name.startswith("_")
+    }
     assert parts - set(dir(lab)) == {"cli"}, "lab/__init__.pyi lists each part of the library"
     assert (ROOT / "lab" / "py.typed").is_file()
 
@@ -67,8 +77,14 @@ def test_type_checkers_see_every_room():
 def test_an_editable_installation_is_a_path_to_lab_alone(tmp_path):
     """A path, which type checkers follow as they follow no import hook; so types hold outside the checkout, too."""
     build = "import sys, setuptools.build_meta as b; b.build_editable(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, check=True, capture_output=True
+    )
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        (path,) = (packed.read(name).decode().strip() for name in packed.namelist() if name.endswith(".pth"))
+        (path,) = (
+            packed.read(name).decode().strip()
+            for name in packed.namelist()
+            if name.endswith(".pth")
+        )
     assert os.listdir(path) == ["lab"] and Path(path, "lab").samefile(ROOT / "lab")

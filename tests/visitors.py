@@ -42,7 +42,9 @@ class Visitor:
         headers = {"Cookie": self.cookie}
         address = f"ws://{self.server.name}/_stcore/stream"
         self._opened = ExitStack()
-        line = connect(address, subprotocols=["streamlit"], additional_headers=headers, max_size=None)
+        line = connect(
+            address, subprotocols=["streamlit"], additional_headers=headers, max_size=None
+        )
         self._line = self._opened.enter_context(line)
         return self
 
@@ -63,7 +65,11 @@ class Visitor:
 
     def run(self) -> Self:
         """Draw the page with the answers so far; a press of a button counts once."""
-        known = [state for name, state in self.answers.items() if name in self.widgets or name.startswith("$$")]
+        known = [
+            state
+            for name, state in self.answers.items()
+            if name in self.widgets or name.startswith("$$")
+        ]
         asked = {"query_string": self.query, "widget_states": {"widgets": known}}
         asked |= {"page_script_hash": self.place} if self.place else {"page_name": self.page}
         self.send(rerun_script=asked)
@@ -83,7 +89,11 @@ class Visitor:
 
     def find(self, kind: str, label: str = "") -> Any:
         """The description of the first drawn widget of this kind and label; None where there is none."""
-        found = (one for other, one in self.widgets.values() if other == kind and (not label or one.label == label))
+        found = (
+            one
+            for other, one in self.widgets.values()
+            if other == kind and (not label or one.label == label)
+        )
         return next(found, None)
 
     def upload(self, widget: str, name: str, content: bytes) -> int:
@@ -91,7 +101,9 @@ class Visitor:
         file, status = self.put(name, content)
         if status == 204:
             state = WidgetState(id=widget)
-            state.file_uploader_state_value.uploaded_file_info.add(file_id=file, name=name, size=len(content))
+            state.file_uploader_state_value.uploaded_file_info.add(
+                file_id=file, name=name, size=len(content)
+            )
             self.answer(state)
         return status
 
@@ -102,7 +114,9 @@ class Visitor:
         head = f'--x\r\nContent-Disposition: form-data; name="file"; filename="{plain}"\r\n\r\n'.encode()
         kind = "multipart/form-data; boundary=x"
         place = f"/_stcore/upload_file/{self.session}/{file}"
-        return file, self.ask(place, "PUT", head + content + b"\r\n--x--\r\n", Content_Type=kind).status
+        return file, self.ask(
+            place, "PUT", head + content + b"\r\n--x--\r\n", Content_Type=kind
+        ).status
 
     def ask(self, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> Any:
         """Send a request with this visitor's cookie, and with the key that a page of the dashboard has."""
@@ -132,7 +146,11 @@ class Visitor:
                 self.query = message.page_info_changed.query_string
             elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":
                 self._note(message.delta.new_element)
-            elif kind == "script_finished" and begun and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            elif (
+                kind == "script_finished"
+                and begun
+                and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            ):
                 return
 
     def _note(self, element: Any) -> None:

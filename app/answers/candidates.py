@@ -63,14 +63,20 @@ def sources(view: SplitView, with_rival: bool) -> dict[str, str]:
     labels = dict(SOURCES)
     if view.step is not None:  # encoders of earlier steps are not stored
         del labels["upload"]
-    if view.split == run_choice.VALIDATION and view.collection.same_source and len(view.run.moments) > 1:
+    if (
+        view.split == run_choice.VALIDATION
+        and view.collection.same_source
+        and len(view.run.moments) > 1
+    ):
         labels |= LEARNT
     if with_rival:
         labels |= COMPARED
     return labels
 
 
-def choose(source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice | None = None) -> Candidates:
+def choose(
+    source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice | None = None
+) -> Candidates:
     """Draw the widgets of a source and return its query images.
 
     Args:
@@ -124,7 +130,12 @@ def pick(_section: str, item: int) -> None:
 
 
 def draw(
-    view: SplitView, chosen: Candidates, item: int | None, *, key: str, on_pick: Callable[[str, int], None]
+    view: SplitView,
+    chosen: Candidates,
+    item: int | None,
+    *,
+    key: str,
+    on_pick: Callable[[str, int], None],
 ) -> None:
     """Draw the query images in a row, or the progress of the job that they need. item: the current query."""
     if chosen.waits_for is not None:
@@ -159,7 +170,9 @@ def _random(view: SplitView, allowed: np.ndarray) -> Candidates:
     generator = np.random.default_rng(st.session_state["draws"])
     rows = np.flatnonzero(allowed)
     count = min(OFFERED, len(rows))
-    items = view.collection.query.items[rows[generator.choice(len(rows), count, replace=False)]].tolist()
+    items = view.collection.query.items[
+        rows[generator.choice(len(rows), count, replace=False)]
+    ].tolist()
 
     # Open the query whose answer is closest to half right: it shows most.
     opened = 0
@@ -184,7 +197,9 @@ def _worst(view: SplitView, allowed: np.ndarray) -> Candidates:
         return Candidates([], [], title, waits_for=measured)
     values = np.where(allowed, measured.value[column], np.nan)
     count = int((~np.isnan(values)).sum())
-    order = np.argsort(values, kind="stable")[: min(OFFERED, count)]  # queries without a value come last
+    order = np.argsort(values, kind="stable")[
+        : min(OFFERED, count)
+    ]  # queries without a value come last
     note = f"of {count:,} queries; ties in the order of the data set"
     none = NONE_PASS
     if allowed.all():
@@ -206,7 +221,9 @@ def _learnt(source: str, view: SplitView, allowed: np.ndarray) -> Candidates:
         note = f"nearest image wrong at first, right from the step shown to the last stored step, {last}"
     else:
         items, steps = learning.forgotten
-        note = f"nearest image right once, wrong from the step shown to the last stored step, {last}"
+        note = (
+            f"nearest image right once, wrong from the step shown to the last stored step, {last}"
+        )
     passing = np.isin(items, view.collection.query.items[allowed])
     shown = items[passing][: 2 * OFFERED].tolist()
     values = [f"step {step:,}" for step in steps[passing][: 2 * OFFERED]]
@@ -234,7 +251,9 @@ def _class(view: SplitView, allowed: np.ndarray) -> Candidates:
     return Candidates(query.items[rows].tolist(), [""] * len(rows), name, note)
 
 
-def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice) -> Candidates:
+def _compared(
+    source: str, view: SplitView, allowed: np.ndarray, comparison: ComparisonChoice
+) -> Candidates:
     """Return queries by how much the other ranking changed them."""
     title = COMPARED[source]
     other = comparison.compared
@@ -250,7 +269,11 @@ def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: Com
     if column in stored:
         values.append(stored[column])
     else:
-        measured = cache.measured(view) if comparison.ours is view.collection else comparison.ours_measured()
+        measured = (
+            cache.measured(view)
+            if comparison.ours is view.collection
+            else comparison.ours_measured()
+        )
         if measured.value is None:
             return Candidates([], [], title, waits_for=measured)
         values.append(measured.value[column])
@@ -284,4 +307,10 @@ def _compared(source: str, view: SplitView, allowed: np.ndarray, comparison: Com
     if len(rows) < len(order):
         count += f", the first {len(rows)} shown"
     labels = [f"{difference[row]:+.3f}" for row in rows]
-    return Candidates(items[rows].tolist(), labels, title, f"{note} for {count}", f"There is no such query ({note}).")
+    return Candidates(
+        items[rows].tolist(),
+        labels,
+        title,
+        f"{note} for {count}",
+        f"There is no such query ({note}).",
+    )

@@ -58,7 +58,9 @@ class ComparisonChoice:
 
     def ours_measured(self) -> Job[dict[str, np.ndarray]]:
         """Measure every query of this run among the common images of both."""
-        return cache.measured(self.view, f"beside {self.code} for {self.key}", OtherRanking("", self.ours))
+        return cache.measured(
+            self.view, f"beside {self.code} for {self.key}", OtherRanking("", self.ours)
+        )
 
 
 def choose(view: SplitView) -> ComparisonChoice | None:
@@ -82,7 +84,11 @@ def _other_run(view: SplitView, code: str, name: str) -> ComparisonChoice | None
     with page_frame.refusals(st.info):
         common = cache.common(view, other)
         if not len(common.joined):
-            raise ValueError(f"{view.run.name} and {name} have no {view.split} image in common: {common.note}")
+            raise ValueError(
+                f"{view.run.name} and {name} have no {view.split} image in common: {common.note}"
+            )
         page_frame.say(common.note)
-        return ComparisonChoice(code, other, OtherRanking(name, common.second), common.first, view.key)
+        return ComparisonChoice(
+            code, other, OtherRanking(name, common.second), common.first, view.key
+        )
     return None

@@ -18,7 +18,8 @@ MISSED_SHOWN = 24
 """Most missed matches to show."""
 
 NOTHING_TO_FIND = (
-    "This query has no other image of its class here, so there is nothing to find and no metric counts it."
+    "This query has no other image of its class here, so there is "
+    "nothing to find and no metric counts it."
 )
 
 Facts = list[tuple[str, str, str]]
@@ -102,7 +103,9 @@ def sections(
         return cards.moved(card, before)
 
     near = [finish(card) for card in cards.neighbours(view, evidence, part.here, part.measure)]
-    missed = [finish(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)]
+    missed = [
+        finish(card) for card in cards.missed(view, evidence, part.last, MISSED_SHOWN, part.allowed)
+    ]
 
     # The sentence above the neighbours.
     score = "its class is not known, so nothing is right or wrong"
@@ -180,7 +183,9 @@ def facts(evidence: Evidence, k: int) -> Facts:
         wrong = first_wrong(evidence.ranking)
         wrong_words = f"{wrong:,}" if wrong else "none"
         rows.append(("first match at", rank_words(ranks[0]), "rank of the nearest true match"))
-        rows.append(("last match at", rank_words(ranks[-1]), "rank by which every true match was found"))
+        rows.append(
+            ("last match at", rank_words(ranks[-1]), "rank by which every true match was found")
+        )
         rows.append(("first wrong at", wrong_words, "rank of the nearest image of another class"))
 
     # The gallery shows the first facts without a click.

@@ -32,9 +32,13 @@ def checked_report(report: Any, **types: type) -> dict[str, Any]:
     Raises:
         ValueError: it has another form.
     """
-    if isinstance(report, dict) and all(_is_of(report.get(name), kind) for name, kind in types.items()):
+    if isinstance(report, dict) and all(
+        _is_of(report.get(name), kind) for name, kind in types.items()
+    ):
         return report
-    raise ValueError(f"The browser sent an unexpected report ({', '.join(types)} expected); reload the page.")
+    raise ValueError(
+        f"The browser sent an unexpected report ({', '.join(types)} expected); reload the page."
+    )
 
 
 def whole_numbers(values: list[Any]) -> list[int]:

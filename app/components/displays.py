@@ -19,7 +19,9 @@ def listen() -> None:
     With grouped history, Back undoes the user's last step: URL parameters that a page adds are not steps.
     """
     with st.container(key="listening"):
-        component("notifications")(key="notifications listen", data={"address": ADDRESS, "button": False})
+        component("notifications")(
+            key="notifications listen", data={"address": ADDRESS, "button": False}
+        )
     with st.container(key="listening-steps"):
         component("steps")(key="steps", data={})
 
@@ -62,7 +64,11 @@ class Regions:
 
 
 def regions(
-    pictures: Sequence[Regions], matches: Sequence[tuple[int, int, float]], *, key: str, **words: str | float
+    pictures: Sequence[Regions],
+    matches: Sequence[tuple[int, int, float]],
+    *,
+    key: str,
+    **words: str | float,
 ) -> None:
     """Draw two pictures side by side, and over them the contribution of each region to the similarity.
 
@@ -96,14 +102,18 @@ def matrix(
     def on_picked() -> None:
         cell = reported(key, "picked", row=int, column=int)
         row, column = cell["row"], cell["column"]
-        if 0 <= row < len(names) and 0 <= column < len(names):  # the click may belong to an earlier, larger matrix
+        if 0 <= row < len(names) and 0 <= column < len(
+            names
+        ):  # the click may belong to an earlier, larger matrix
             on_pick(row, column)
 
     data = {"names": names, "counts": counts, "looked": totals, **words}
     component("matrix")(key=key, data=data, on_picked_change=on_picked)
 
 
-def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float], None], **data: Any) -> None:
+def threshold(
+    thresholds: Sequence[float], *, key: str, on_move: Callable[[float], None], **data: Any
+) -> None:
     """Draw histograms of the similarities of positive and negative pairs, with a threshold that can be moved.
 
     Args:
@@ -119,4 +129,6 @@ def threshold(thresholds: Sequence[float], *, key: str, on_move: Callable[[float
         if value in thresholds:  # the line may belong to an earlier drawing
             on_move(float(value))
 
-    component("threshold")(key=key, data={"thresholds": thresholds, **data}, on_moved_change=on_moved)
+    component("threshold")(
+        key=key, data={"thresholds": thresholds, **data}, on_moved_change=on_moved
+    )

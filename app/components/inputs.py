@@ -65,7 +65,11 @@ def _draggable(name: str) -> Callable[..., Any]:
 
 
 def drag(
-    name: Literal["points", "live"], data: Mapping[str, Any], *, key: str, on_move: Callable[[dict[str, Any]], None]
+    name: Literal["points", "live"],
+    data: Mapping[str, Any],
+    *,
+    key: str,
+    on_move: Callable[[dict[str, Any]], None],
 ) -> None:
     """Draw a widget of the notebooks, or a figure that the browser computes.
 
@@ -78,7 +82,9 @@ def drag(
     def on_moved() -> None:
         report = reported(key, "moved", count=int, values=dict)
         on_move(report["values"])
-        st.session_state[f"{key} count"] = report["count"]  # last, so that an interrupted report is sent again
+        st.session_state[f"{key} count"] = report[
+            "count"
+        ]  # last, so that an interrupted report is sent again
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=on_moved)
@@ -119,7 +125,9 @@ def keys(
 
     def on_asked() -> None:
         words = ""
-        state = st.session_state.get(key)  # Streamlit may drop it while another page replaces this one
+        state = st.session_state.get(
+            key
+        )  # Streamlit may drop it while another page replaces this one
         if state and isinstance(state.get("asked"), dict):
             words = str(state["asked"].get("words", ""))
         on_ask(words)

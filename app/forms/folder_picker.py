@@ -52,7 +52,14 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
         current = _typed(key)
         disabled = current is None or (current,) == roots
         icon = ":material/arrow_upward:"
-        st.button("Up", key=f"{key} up", on_click=go_up, help="Go up one folder", icon=icon, disabled=disabled)
+        st.button(
+            "Up",
+            key=f"{key} up",
+            on_click=go_up,
+            help="Go up one folder",
+            icon=icon,
+            disabled=disabled,
+        )
         folders = _subfolders(current) if current else _first_folders(roots, recent)
         st.selectbox(
             "Open a folder",
@@ -67,7 +74,9 @@ def pick(label: str, *, key: str, link: str = "", recent: Sequence[str] = ()) ->
     # The path itself can be typed, too.
     help = f"Inside {' or '.join(map(str, roots))}."
     placeholder = "open a folder, or type its path"
-    words = st.text_input(label, key=key, persist_state="session", placeholder=placeholder, help=help).strip()
+    words = st.text_input(
+        label, key=key, persist_state="session", placeholder=placeholder, help=help
+    ).strip()
     if words:
         with page_frame.refusals():
             return settings.confine_folder(Path(words))
@@ -98,8 +107,12 @@ def _first_folders(roots: Sequence[Path], recent: Sequence[str]) -> list[str]:
 def _subfolders(folder: Path) -> list[str]:
     """Return the names of the subfolders of a folder, or none if it cannot be read."""
     try:
-        with os.scandir(folder) as entries:  # knows which entries are folders without a further call for each
-            names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+        with os.scandir(
+            folder
+        ) as entries:  # knows which entries are folders without a further call for each
+            names = [
+                entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
+            ]
     except OSError:
         return []
     return sorted(names, key=str.lower)[:MOST]

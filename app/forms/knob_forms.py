@@ -30,7 +30,9 @@ TYPING = "400ms"
 def fill(config: RunConfig) -> None:
     """Put a configuration into the form."""
     st.session_state[FILLED] = config
-    st.session_state.pop(f"{ROOT} defaults", None)  # its values do not follow the defaults of other choices
+    st.session_state.pop(
+        f"{ROOT} defaults", None
+    )  # its values do not follow the defaults of other choices
     for name, chosen in config:
         section = SECTIONS[name]
         choices = chosen if section.many else (chosen,)
@@ -131,12 +133,16 @@ def _single_form(section: Section, words: str | None) -> dict[str, Any]:
 def _many_form(section: Section, words: str | None) -> list[dict[str, Any]]:
     names = importlib.import_module(str(section.package)).names()
     key = f"{ROOT}.{section.name}"
-    st.session_state[key] = [name for name in st.session_state.get(key, section.default) if name in names]
+    st.session_state[key] = [
+        name for name in st.session_state.get(key, section.default) if name in names
+    ]
     title, sentence = _title(section)
     chosen = st.session_state[key]
     if words is not None and matches(words, title, sentence, section.name):
         names = available(str(section.package))
-        chosen = page_frame.multiselect(title, names, key=key, help=sentence, format_func=entry_in_words)
+        chosen = page_frame.multiselect(
+            title, names, key=key, help=sentence, format_func=entry_in_words
+        )
     entries = []
     for name in chosen:
         if words == "" and open_knobs(section, name):
@@ -163,7 +169,9 @@ def _knob_grid(section: Section, entry: str | None, words: str | None) -> dict[s
     values = {}
     for knob in knob_labels.ordered(section.name, open_knobs(section, entry)):
         label = knob_labels.label(section.name, knob)
-        if words is not None and matches(words, label, knob.name.replace("_", " "), section.name, knob.help):
+        if words is not None and matches(
+            words, label, knob.name.replace("_", " "), section.name, knob.help
+        ):
             drawn.append(knob)
         state = _state(knob, _key(section, entry, knob))
         is_text = not _options(knob) and (knob.kind is not bool or knob.many)
@@ -200,10 +208,16 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     """Draw a parameter and return its value, or `MISSING` if the field is empty and the value cannot be None."""
-    page_frame.keep(key, _state(knob, key))  # setting it in each run would undo what the user is typing
+    page_frame.keep(
+        key, _state(knob, key)
+    )  # setting it in each run would undo what the user is typing
 
     # A list of options, a switch, or a field of text.
-    common: dict[str, Any] = {"key": key, "help": help_text(knob, section), "persist_state": "session"}
+    common: dict[str, Any] = {
+        "key": key,
+        "help": help_text(knob, section),
+        "persist_state": "session",
+    }
     title = knob_labels.label(section, knob)
     options = _options(knob)
     if options:

@@ -8,18 +8,33 @@ from collections.abc import Sequence
 from lab.core.knobs import Knob, labels
 
 TITLES = {
-    "data": ("Data set", "Which images are used, and which classes are kept for validation and testing."),
-    "augmentation": ("Training images", "How images are cropped, flipped and coloured at random while training."),
-    "testing": ("Test images", "How images are shown to the network when it is validated and tested."),
+    "data": (
+        "Data set",
+        "Which images are used, and which classes are kept for validation and testing.",
+    ),
+    "augmentation": (
+        "Training images",
+        "How images are cropped, flipped and coloured at random while training.",
+    ),
+    "testing": (
+        "Test images",
+        "How images are shown to the network when it is validated and tested.",
+    ),
     "encoder": ("Encoder", "The network that turns an image into an embedding."),
     "loss": ("Loss", "What training minimises."),
-    "wrappers": ("Added to the loss", "A memory of former batches, mixed images, or a regulariser; usually none."),
+    "wrappers": (
+        "Added to the loss",
+        "A memory of former batches, mixed images, or a regulariser; usually none.",
+    ),
     "sampler": ("Sampler", "Which images make up a batch."),
     "optimiser": ("Optimiser", "How the weights follow the gradient."),
     "schedule": ("Learning rate schedule", "How the learning rate changes over the training."),
     "training": ("Training", "How long to train, where, and how often to validate and save."),
     "metrics": ("Metrics", "What is measured on each validation and at the end."),
-    "evaluation": ("Evaluation", "Which checkpoint is measured, and how its images are embedded and searched."),
+    "evaluation": (
+        "Evaluation",
+        "Which checkpoint is measured, and how its images are embedded and searched.",
+    ),
 }
 """Section to its heading and description."""
 
@@ -115,7 +130,9 @@ def label(section: str, knob: Knob) -> str:
         >>> label("training", knobs["validate_every"]), label("training", knobs["steps"])
         ('Validate every (steps)', 'Steps')
     """
-    words = LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or labels.name_in_words(knob)
+    words = (
+        LABELS.get(f"{section}.{knob.name}") or LABELS.get(knob.name) or labels.name_in_words(knob)
+    )
     if knob.unit and knob.unit != knob.name.replace("_", " "):
         words += f" ({knob.unit})"
     return words

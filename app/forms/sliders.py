@@ -41,15 +41,23 @@ def slider(knob: Knob, key: str) -> Any:
     if not _is_slider(knob):
         return knob_forms.knob_widget(knob, key)
     page_frame.keep(key, knob.default)
-    if isinstance(st.session_state[key], str):  # Streamlit returns a slider's stop from another page as text
+    if isinstance(
+        st.session_state[key], str
+    ):  # Streamlit returns a slider's stop from another page as text
         st.session_state[key] = knob.kind(float(st.session_state[key]))
     value = st.session_state[key]
     label = labels.label(knob)
-    common: dict[str, Any] = {"key": key, "help": knob_forms.help_text(knob), "persist_state": "session"}
+    common: dict[str, Any] = {
+        "key": key,
+        "help": knob_forms.help_text(knob),
+        "persist_state": "session",
+    }
     # A value of the URL may be between two stops. It stays a stop, so that the slider's scale does not change.
     stop = st.session_state.setdefault(f"{key} stop", value)
     if knob.scale == "log":
-        return st.select_slider(label, log_steps(knob, stop), format_func=lambda number: f"{number:g}", **common)
+        return st.select_slider(
+            label, log_steps(knob, stop), format_func=lambda number: f"{number:g}", **common
+        )
 
     # A linear slider. Streamlit needs a value of the slider's type within its range.
     low, high, step = linear_steps(knob, stop)
@@ -61,10 +69,14 @@ def slider(knob: Knob, key: str) -> Any:
 
 
 def _is_slider(knob: Knob) -> bool:
-    return knob.kind in (int, float) and not (knob.many or knob.optional or knob.choices or knob.required)
+    return knob.kind in (int, float) and not (
+        knob.many or knob.optional or knob.choices or knob.required
+    )
 
 
-def initial_values(trained: Choice, name: str, changed: dict[str, Any] | None = None) -> dict[str, Any]:
+def initial_values(
+    trained: Choice, name: str, changed: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the initial parameters of a loss: those of a run's loss `trained` if it is the same, else the defaults.
 
     Args:

@@ -120,7 +120,10 @@ class SplitView:
         if self.step is not None:  # encoders of earlier steps are not stored
             return False
         run = self.run.folder
-        return run.used_checkpoint(_evaluated(run.path, settings.written(run.path / "config.yaml"))) is not None
+        return (
+            run.used_checkpoint(_evaluated(run.path, settings.written(run.path / "config.yaml")))
+            is not None
+        )
 
     def model(self) -> Model:
         """Load the run's model, which takes seconds."""
@@ -151,7 +154,9 @@ def images(name: str, stamp: float) -> ImageSet:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the embeddings ...")
-def collection(name: str, split: str, stamp: float, step: int | None = None, written: float = 0.0) -> Collection:
+def collection(
+    name: str, split: str, stamp: float, step: int | None = None, written: float = 0.0
+) -> Collection:
     """Return a split of a run, or its stored validation of a step, for searching.
 
     written: modification time of the stored validation.
@@ -160,21 +165,27 @@ def collection(name: str, split: str, stamp: float, step: int | None = None, wri
     if step is not None:
         validation = frame(run.frame(step))
         device = device_or_cpu(run.config.training.knobs.device)
-        return Collection(images(name, stamp), validation, validation, run.config.similarity, device=device)
+        return Collection(
+            images(name, stamp), validation, validation, run.config.similarity, device=device
+        )
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
     stored = run.per_query(split) if run.scores(split) else {}
     config = run.config_of(split)
     device = device_or_cpu(config.training.knobs.device)
     distractors = config.evaluation.knobs.distractors
-    return Collection(images(name, stamp), query, gallery, config.similarity, stored, device, distractors)
+    return Collection(
+        images(name, stamp), query, gallery, config.similarity, stored, device, distractors
+    )
 
 
 def split_view(run: RunView, split: str, step: int | None = None) -> SplitView:
     """Return a split of a run with its embeddings, or the validation images after a step."""
     if step is None:
         return SplitView(run, split, collection(run.name, split, run.stamp))
-    return SplitView(run, split, collection(run.name, split, run.stamp, step, dict(run.moments)[step]), step)
+    return SplitView(
+        run, split, collection(run.name, split, run.stamp, step, dict(run.moments)[step]), step
+    )
 
 
 @dataclass(frozen=True)
@@ -206,7 +217,9 @@ def _common(key: tuple, _first: SplitView, _second: SplitView) -> CommonImages:
     first_items, second_items = joined.items
     first_classes = first_pictures.of_items(first_items).classes
     second_classes = second_pictures.of_items(second_items).classes
-    first, second = comparison.on_common_images(_first.collection, _second.collection, joined, second_classes)
+    first, second = comparison.on_common_images(
+        _first.collection, _second.collection, joined, second_classes
+    )
 
     note = joined.sentence
     differing = int((first_classes != second_classes).sum())
@@ -238,7 +251,10 @@ def searchable(view: SplitView, deep: bool = False) -> bool:
     Args:
         deep: search the index that returns the complete ranking.
     """
-    return len(view.collection.gallery) < MANY or background.if_ready(_prepared(view, deep)) is not None
+    return (
+        len(view.collection.gallery) < MANY
+        or background.if_ready(_prepared(view, deep)) is not None
+    )
 
 
 @background.job("Building the index of all images", keep=12)
@@ -247,7 +263,9 @@ def _prepared(view: SplitView, deep: bool) -> bool:
 
 
 @background.job("Measuring every query", keep=16)
-def measured(view: SplitView, code: str = "", _other: OtherRanking | None = None) -> dict[str, np.ndarray]:
+def measured(
+    view: SplitView, code: str = "", _other: OtherRanking | None = None
+) -> dict[str, np.ndarray]:
     """Compute the metrics of every query of a split, name to float64 [q].
 
     By default the run's ranking is measured; otherwise another ranking, which `code` identifies.
@@ -275,7 +293,9 @@ def features(view: SplitView) -> EmbeddingSet:
 
     features = result_of(whole_set.features(view.run.folder))
     lengths = np.linalg.norm(features.vectors, axis=1, keepdims=True)
-    return EmbeddingSet(features.vectors / np.maximum(lengths, 1e-12), features.labels, features.items)
+    return EmbeddingSet(
+        features.vectors / np.maximum(lengths, 1e-12), features.labels, features.items
+    )
 
 
 @background.job("Looking for labels that are wrong", keep=4)
@@ -385,7 +405,9 @@ def _evaluated(path: Path, changed: int) -> str:
 
 def has_text_side(run: Run) -> bool:
     """Return whether a run's encoder can also embed text."""
-    return not run.config.outside and hasattr(lab.encoders.get(run.config.encoder.name), "embed_text")
+    return not run.config.outside and hasattr(
+        lab.encoders.get(run.config.encoder.name), "embed_text"
+    )
 
 
 @lru_cache(maxsize=2)

@@ -64,7 +64,9 @@ def pair(view: SplitView, first: int, second: int, same: bool, **fields: Any) ->
     )
 
 
-def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = "") -> list[Card]:
+def neighbours(
+    view: SplitView, evidence: Evidence, places: np.ndarray, measure: str = ""
+) -> list[Card]:
     """Return the cards of a query's neighbours, with rank, similarity and correctness.
 
     Args:
@@ -76,7 +78,10 @@ def neighbours(view: SplitView, evidence: Evidence, places: np.ndarray, measure:
     ranks = ranking.neighbour_ranks[0, places].tolist()
     scores = ranking.scores[0, places]
     verdicts = right(view.images, ranking.verdicts[0, places])
-    return [_ranked(view, *values, measure) for values in zip(items, ranks, scores, verdicts, strict=True)]
+    return [
+        _ranked(view, *values, measure)
+        for values in zip(items, ranks, scores, verdicts, strict=True)
+    ]
 
 
 def right(images: ImageSet, verdicts: np.ndarray) -> list[Right]:
@@ -104,7 +109,9 @@ def moved(card: Card, before: Mapping[int, int]) -> Card:
     return replace(card, move=Move("down", f"▼ {new - old:,}", f"down by {new - old:,}"))
 
 
-def missed(view: SplitView, evidence: Evidence, stop: int, most: int, allowed: np.ndarray) -> list[Card]:
+def missed(
+    view: SplitView, evidence: Evidence, stop: int, most: int, allowed: np.ndarray
+) -> list[Card]:
     """Return the cards of the first `most` true matches after rank `stop`.
 
     allowed: bool [g], gallery positions that may be shown.
@@ -134,7 +141,13 @@ def unjudged(view: SplitView, positions: np.ndarray, scores: np.ndarray, start: 
 def query(view: SplitView, item: int, facts: list[tuple[str, str, str]]) -> Query:
     """Return the query's panel."""
     title = image_title(view.images, item)
-    return Query(view.run.picture(item, side=LARGE), f"the query: {title}", title, _lines(view.images, item), facts)
+    return Query(
+        view.run.picture(item, side=LARGE),
+        f"the query: {title}",
+        title,
+        _lines(view.images, item),
+        facts,
+    )
 
 
 def uploaded(image: Image.Image) -> Query:
@@ -153,7 +166,9 @@ def image_title(images: ImageSet, item: int) -> str:
     return images.class_name(images.labels[item]) or str(images.keys[item])
 
 
-def _ranked(view: SplitView, item: int, rank: int, value: float, right: Right, measure: str = "") -> Card:
+def _ranked(
+    view: SplitView, item: int, rank: int, value: float, right: Right, measure: str = ""
+) -> Card:
     """Return a card in a list. rank: 0 for an image that has no class and therefore no rank."""
     measure = measure or view.collection.similarity
     if measure == "euclidean":  # stored as the negative squared distance, so that larger is nearer

@@ -21,7 +21,9 @@ MANY = 2_000
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def values(_images: ImageSet, _items: np.ndarray, name: str, *key: str | float | None) -> dict[str, int]:
+def values(
+    _images: ImageSet, _items: np.ndarray, name: str, *key: str | float | None
+) -> dict[str, int]:
     """Return the values of a field in a split, with the number of images of each."""
     names, counts = np.unique(column(_images, name, _items), return_counts=True)
     return dict(zip(names.tolist(), counts.tolist(), strict=True))
@@ -50,7 +52,10 @@ def is_active(images: ImageSet) -> bool:
                 state[f"filter {name}"] = list(map(str, value))
             else:
                 state[f"filter {name} words"] = str(value)
-    return any(state.get(f"filter {name}") or state.get(f"filter {name} words") for name in state.get("filter by", []))
+    return any(
+        state.get(f"filter {name}") or state.get(f"filter {name} words")
+        for name in state.get("filter by", [])
+    )
 
 
 def popover(images: ImageSet) -> DeltaGenerator:
@@ -65,7 +70,9 @@ def _multiselect(label: str, options: page_frame.Options, *, key: str, **kwargs:
     return page_frame.multiselect(label, options, key=key, **kwargs)
 
 
-def choose(images: ImageSet, items: np.ndarray, *about: str | float | None, sides: bool = True) -> Filter:
+def choose(
+    images: ImageSet, items: np.ndarray, *about: str | float | None, sides: bool = True
+) -> Filter:
     """Draw the filter's widgets, inside `popover`.
 
     Args:

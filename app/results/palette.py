@@ -91,7 +91,9 @@ def search(pages: Pages, words: str) -> list[Target]:
         if name in RUN_PAGES and page.title == page_frame.current_title():
             run_page = name
 
-    matching_runs = (run for run in lab.runs.list(settings.runs_root()) if _matches(run.name, words))
+    matching_runs = (
+        run for run in lab.runs.list(settings.runs_root()) if _matches(run.name, words)
+    )
     for run in islice(matching_runs, MOST["run"]):
         url = _url(run_page, run=run.name) if run.splits else _url("watch", watched=run.name)
         targets.append(Target("run", run.name, url, run.state))
@@ -115,7 +117,9 @@ def _classes(view: SplitView, words: str) -> list[Target]:
         if title and _matches(title, words):
             parameters = {"queries": "class", "class": title, "query": str(query.items[row])}
             url = _url("browse", run=view.run.name, split=view.split, **parameters)
-            targets.append(Target("class", title, url, f"{count:,} in {view.run.name}, {view.split}"))
+            targets.append(
+                Target("class", title, url, f"{count:,} in {view.run.name}, {view.split}")
+            )
     targets.sort(key=lambda target: not target.title.lower().startswith(words.lower()))
     return targets[: MOST["class"]]
 
@@ -126,7 +130,9 @@ def _images(view: SplitView, words: str) -> list[Target]:
     items = []
     if words.isdecimal() and len(words) < 10 and collection.row(int(words)) is not None:
         items.append(int(words))
-    rows = filters.rows_with_words(filters.texts_of(view.run.name, view.run.stamp, view.images), words)
+    rows = filters.rows_with_words(
+        filters.texts_of(view.run.name, view.run.stamp, view.images), words
+    )
     items += np.intersect1d(rows, collection.query.items).tolist()
     targets = []
     for item in islice(dict.fromkeys(items), MOST["image"]):

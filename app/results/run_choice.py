@@ -64,7 +64,9 @@ class RunLibrary:
             return f"The run {name} cannot be read: {self.broken[name]}"
         if name in self.names:
             return f"The run {name} has no embeddings yet. They come with its first evaluation."
-        return f"The run {name} is not in this folder: it was renamed or deleted. Choose another run."
+        return (
+            f"The run {name} is not in this folder: it was renamed or deleted. Choose another run."
+        )
 
 
 def library() -> RunLibrary:
@@ -104,7 +106,9 @@ def _read_config(run: Run) -> _ReadConfig:
 def _read_once(path: Path, changed: int) -> _ReadConfig:
     try:
         run = Run(path)
-        return _ReadConfig("", " ".join(run.config.missing), run.config_dict, run.config.data.as_dict())
+        return _ReadConfig(
+            "", " ".join(run.config.missing), run.config_dict, run.config.data.as_dict()
+        )
     except (ValueError, ImportError, OSError) as error:
         return _ReadConfig(explain(error))
 
@@ -213,13 +217,22 @@ def chosen_name(config: dict[str, Any], section: str) -> str:
 
 def view(run: Run) -> RunView:
     """Return the facts about a run that pages use."""
-    written = {path.stem: path.stat().st_mtime for path in (run.path / "embeddings").glob("[!.]*.safetensors")}
+    written = {
+        path.stem: path.stat().st_mtime
+        for path in (run.path / "embeddings").glob("[!.]*.safetensors")
+    }
     splits = tuple(split for split in SPLITS if split in written)
     moments = []
     for step, path in run.frames().items():
         with suppress(FileNotFoundError):  # a running training removes old ones
             moments.append((step, path.stat().st_mtime))
-    return RunView(run.name, max(written.values(), default=0.0), splits, summary(config_of(run)), tuple(moments))
+    return RunView(
+        run.name,
+        max(written.values(), default=0.0),
+        splits,
+        summary(config_of(run)),
+        tuple(moments),
+    )
 
 
 def summary(config: dict[str, Any]) -> str:
@@ -291,7 +304,9 @@ def choose_split(run: RunView, moments: bool = False) -> SplitView:
     words = f"The run {run.name} has no embeddings of a split {address.missing('split')}. Choose another split."
     page_frame.need("split", {split: split.capitalize() for split in splits}, words)
     with st.sidebar:
-        split = page_frame.choice("Split", splits, key="split", format_func=str.capitalize, link="split")
+        split = page_frame.choice(
+            "Split", splits, key="split", format_func=str.capitalize, link="split"
+        )
 
     # Of validation images, also earlier steps can be chosen.
     finished = None
@@ -314,7 +329,9 @@ def _choose_step(run: RunView, finished: bool) -> int:
         "Shows the embeddings of the validation images after each stored step of the training; the end is the finished "
         "model. While a run trains, the newest step is shown until you move the slider."
     )
-    return autoplay.slider("After step", list(labels), key="step", beat=BEAT, format_func=labels.get, help=help)
+    return autoplay.slider(
+        "After step", list(labels), key="step", beat=BEAT, format_func=labels.get, help=help
+    )
 
 
 def _moments(name: str) -> tuple[RunView, str] | None:
@@ -363,7 +380,9 @@ def say_replaced(chosen: SplitView, items: np.ndarray) -> None:
 
 def warn(runs: RunLibrary) -> None:
     """List the folders that cannot be read, and the runs that need something that is not installed."""
-    _list_problems(runs.broken, f"{counted(len(runs.broken), 'folder')} could not be read", "unread")
+    _list_problems(
+        runs.broken, f"{counted(len(runs.broken), 'folder')} could not be read", "unread"
+    )
     verb = "lacks" if len(runs.missing) == 1 else "lack"
     _list_problems(runs.missing, f"{counted(len(runs.missing), 'run')} {verb} a plug-in", "lacking")
 
@@ -381,7 +400,9 @@ def show_first_steps(unfinished: int = 0, broken: int = 0) -> None:
     with st.sidebar:
         page_frame.say(f"Folder of runs: {root}")
     if broken:
-        st.warning(f"{counted(broken, 'folder')} here cannot be read; the list on the left says why.")
+        st.warning(
+            f"{counted(broken, 'folder')} here cannot be read; the list on the left says why."
+        )
     if unfinished:
         st.info(
             f"{counted(unfinished, 'run')} in this folder, none with embeddings yet. A run can be browsed after its "
@@ -418,7 +439,9 @@ def show_starting_points() -> None:
 def offer_demo() -> None:
     """Draw a button that copies the example data here and adds the demo's trainings to the queue."""
     with page_frame.refusals():
-        if st.button("Start the demo", key="start the demo", type="primary", icon=":material/play_arrow:"):
+        if st.button(
+            "Start the demo", key="start the demo", type="primary", icon=":material/play_arrow:"
+        ):
             examples.copy_into(settings.runs_root())
             queueing.enqueue(examples.configs(), "demo")
             st.switch_page("views/home/page.py")

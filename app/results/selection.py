@@ -45,7 +45,9 @@ def read(run: RunView) -> np.ndarray:
     return state.get(_key(run), NO_ITEMS)
 
 
-def choose(run: RunView, items: Iterable[int], how: Literal["replace", "add", "remove"] = "replace") -> None:
+def choose(
+    run: RunView, items: Iterable[int], how: Literal["replace", "add", "remove"] = "replace"
+) -> None:
     """Replace the selection by some images, add them to it, or remove them from it."""
     chosen = np.unique(np.fromiter(items, np.int64))
     if how == "add":
@@ -119,7 +121,9 @@ def bar(run: RunView, offered: Mapping[str, np.ndarray] | None = None) -> None:
     selections = saved(run)
     name = st.session_state.get(_NAME, "")
     if name and name not in selections:
-        page_frame.say_error(f"There is no selection {name} of these images. It may have been deleted or renamed.")
+        page_frame.say_error(
+            f"There is no selection {name} of these images. It may have been deleted or renamed."
+        )
 
     # The URL names a saved selection while it is not changed.
     is_saved = name in selections and np.array_equal(items, selections[name])
@@ -155,14 +159,22 @@ def _draw_actions(run: RunView, items: np.ndarray) -> None:
     help = "A table with path, label, split, tags and answer. The data set `manifest` can read it."
     page_frame.download("Export", table, "selection.csv", help=help)
     _draw_training(run, items)
-    st.button("Clear", icon=":material/close:", key="selection clear", on_click=choose, args=(run, NO_ITEMS))
+    st.button(
+        "Clear",
+        icon=":material/close:",
+        key="selection clear",
+        on_click=choose,
+        args=(run, NO_ITEMS),
+    )
 
 
 def _draw_browse_link(run: RunView, item: int) -> None:
     """Draw a link to the neighbours of an image, if it was embedded."""
     for name, split in _images(run).splits.items():
         if name in run.splits and item in split.items:
-            page_frame.link_to("browse", "Browse it", {"run": run.name, "split": name, "query": str(item)})
+            page_frame.link_to(
+                "browse", "Browse it", {"run": run.name, "split": name, "query": str(item)}
+            )
             return
 
 
@@ -178,14 +190,26 @@ def _draw_offer(run: RunView, selected: np.ndarray, items: np.ndarray, noun: str
         how = "add"
     help = "Map, Check, Browse and Images share one selection."
     disabled = not len(items)
-    st.button(label, key=key, icon=icon, on_click=choose, args=(run, items, how), disabled=disabled, help=help)
+    st.button(
+        label,
+        key=key,
+        icon=icon,
+        on_click=choose,
+        args=(run, items, how),
+        disabled=disabled,
+        help=help,
+    )
 
 
-def _draw_saved(run: RunView, items: np.ndarray, selections: Mapping[str, np.ndarray], name: str) -> None:
+def _draw_saved(
+    run: RunView, items: np.ndarray, selections: Mapping[str, np.ndarray], name: str
+) -> None:
     """Draw the menu that saves the selection under a name, and opens, changes or deletes a saved selection."""
 
     def save_items(items: np.ndarray) -> None:
-        with page_frame.refusals(lambda reason: st.toast(f"The selection could not be saved: {reason}")):
+        with page_frame.refusals(
+            lambda reason: st.toast(f"The selection could not be saved: {reason}")
+        ):
             save(run, name, items)
 
     def reopen(name: str) -> None:
@@ -195,12 +219,20 @@ def _draw_saved(run: RunView, items: np.ndarray, selections: Mapping[str, np.nda
     with st.popover("Save or open", icon=":material/bookmarks:"):
         for saved_name, saved_items in selections.items():
             label = f"Open {page_frame.as_text(saved_name)} ({len(saved_items):,})"
-            st.button(label, key=f"open {saved_name}", on_click=reopen, args=(saved_name,), width="stretch")
+            st.button(
+                label,
+                key=f"open {saved_name}",
+                on_click=reopen,
+                args=(saved_name,),
+                width="stretch",
+            )
         help = "A selection is saved beside the runs, as a tag of its images."
         placeholder = "new or saved selection"
 
         # Save the selection under the typed name, or delete the selection of that name.
-        typed = st.text_input("Name", name, max_chars=LONGEST, live=True, help=help, placeholder=placeholder)
+        typed = st.text_input(
+            "Name", name, max_chars=LONGEST, live=True, help=help, placeholder=placeholder
+        )
         name = " ".join(typed.split())
         before = selections.get(name, NO_ITEMS)
         is_locked = not name or files.guest()
@@ -209,7 +241,13 @@ def _draw_saved(run: RunView, items: np.ndarray, selections: Mapping[str, np.nda
             disabled = is_locked or np.array_equal(items, before)
             st.button(label, key="saved 0", on_click=save_items, args=(items,), disabled=disabled)
             if len(before):
-                st.button("Delete", key="saved 1", on_click=save_items, args=(NO_ITEMS,), disabled=is_locked)
+                st.button(
+                    "Delete",
+                    key="saved 1",
+                    on_click=save_items,
+                    args=(NO_ITEMS,),
+                    disabled=is_locked,
+                )
 
 
 def _draw_training(run: RunView, items: np.ndarray) -> None:
@@ -244,7 +282,9 @@ def others_for_training(images: ImageSet, items: np.ndarray) -> np.ndarray:
     if "train" in images.splits:
         training = images.splits["train"].items
     if not np.isin(training, items).any():
-        raise ValueError("None of the selected images is for training, so none would be left to train on.")
+        raise ValueError(
+            "None of the selected images is for training, so none would be left to train on."
+        )
     return np.setdiff1d(training, items)
 
 

@@ -171,7 +171,9 @@ def forget() -> None:
     """Read the remaining parameters again in the next run, because the page ends before it has used them."""
     settled = set(st.session_state[_REFUSED]) | st.session_state.get(_REPLACED, set())
     already_read = st.session_state.get(_READ, {})
-    st.session_state[_READ] = {name: words for name, words in already_read.items() if name in settled}
+    st.session_state[_READ] = {
+        name: words for name, words in already_read.items() if name in settled
+    }
 
 
 def mark_chosen(name: str) -> None:
@@ -314,7 +316,9 @@ def _current_url() -> dict[str, list[str]]:
 def _is_outdated() -> bool:
     """Return whether the browser asked for this run before it received the URL written last."""
     context = get_script_run_ctx()
-    if context is not None and getattr(context, "is_history_navigation", False):  # the user went back
+    if context is not None and getattr(
+        context, "is_history_navigation", False
+    ):  # the user went back
         return False
     written = st.session_state[_WRITTEN]
     url = _current_url()

@@ -48,7 +48,9 @@ FEW = 40
 """Below this number of points, a curve has markers and is not smoothed."""
 
 
-def curves(named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **kwargs: Any) -> go.Figure:
+def curves(
+    named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **kwargs: Any
+) -> go.Figure:
     """Draw one line per name, by default over training steps.
 
     Args:
@@ -68,9 +70,13 @@ def curves(named: Mapping[str, Curve], y: str, *, smoothing: float = 0.0, **kwar
         colour, dash = MEANING.get(name, own_style)
         mode = "lines+markers" if len(steps) < FEW else "lines"
         line = {"color": colour, "dash": dash, "width": 2}
-        lines.append(go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=line, connectgaps=False))
+        lines.append(
+            go.Scatter(x=steps, y=smoothed, name=name, mode=mode, line=line, connectgaps=False)
+        )
         if smoothed is not values:
-            faint = go.Scatter(x=steps, y=values, mode="lines", opacity=0.3, showlegend=False, hoverinfo="skip")
+            faint = go.Scatter(
+                x=steps, y=values, mode="lines", opacity=0.3, showlegend=False, hoverinfo="skip"
+            )
             faint_lines.append(faint.update(line={"color": colour, "width": 1}))
     figure = _figure([*faint_lines, *lines], lines, y, len(named) > 1, **kwargs)
     if len(all_steps) == 1:  # Plotly would label half steps around a single point
@@ -107,7 +113,9 @@ def cosines(counts: Mapping[str, Sequence[int]]) -> go.Figure:
         centres = (edges[:-1] + edges[1:]) / 2
         total = max(1, sum(column))
         shares = [count / total for count in column]
-        outline = go.Scatter(x=centres, y=shares, name=f"{name} pairs", mode="lines", fill="tozeroy", opacity=0.85)
+        outline = go.Scatter(
+            x=centres, y=shares, name=f"{name} pairs", mode="lines", fill="tozeroy", opacity=0.85
+        )
         traces.append(outline.update(line=line))
     return _figure(traces, [], "share of pairs", x="cosine", height=340)
 
@@ -131,7 +139,9 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     """Draw a vertical line at x = `at`, with its label above the axes, where no curve crosses it."""
     figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
     x = at
-    if figure.layout.xaxis.type == "log" and at > 0:  # Plotly places lines by value, but labels by its logarithm
+    if (
+        figure.layout.xaxis.type == "log" and at > 0
+    ):  # Plotly places lines by value, but labels by its logarithm
         x = math.log10(at)
     return figure.add_annotation(
         x=x, y=1, yref="paper", yanchor="bottom", xanchor="center", text=words, showarrow=False
@@ -168,15 +178,29 @@ def _figure(
         if legend and trace.showlegend is not False:
             length += len(trace.name or "") + LEGEND_SAMPLE
     more_rows = max(0, math.ceil(length / LEGEND_ROW_LENGTH) - 1)
-    return go.Figure(traces).update_layout(
+    return go.Figure(
+        traces
+    ).update_layout(
         title={"text": y, "x": 0, "xref": "paper", "y": 1, "yanchor": "top", "pad": {"t": 6}},
         title_font={"size": 14, "weight": 600},
         height=height + TITLE_HEIGHT + LEGEND_ROW_HEIGHT * more_rows,
         margin={"l": 48, "r": TOOLBAR_WIDTH, "t": TITLE_HEIGHT, "b": 8},
         # Beside the chart, so that it does not cover the title or the label of a mark.
-        modebar={"orientation": "v", "bgcolor": CLEAR, "color": "#8A8A8A", "activecolor": "#5A5A5A"},
+        modebar={
+            "orientation": "v",
+            "bgcolor": CLEAR,
+            "color": "#8A8A8A",
+            "activecolor": "#5A5A5A",
+        },
         showlegend=legend,
-        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        legend={
+            "orientation": "h",
+            "yref": "container",
+            "y": 0,
+            "yanchor": "bottom",
+            "x": 0,
+            "xanchor": "left",
+        },
         hovermode="x unified" if len(traces) > 1 else "closest",
         uirevision=f"kept {log} {log_x}",  # reset the zoom when an axis changes between linear and logarithmic
         xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False, **(LOG if log_x else {})},

@@ -50,7 +50,8 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
                 unreported.append(f"{NOUNS.get(name, name)} {value[:60]}")
             if unreported:
                 sentence = (
-                    f"The URL names something that does not exist: {'; '.join(unreported)}. The default is shown."
+                    "The URL names something that does not exist: "
+                    f"{'; '.join(unreported)}. The default is shown."
                 )
                 warnings.warning(as_text(sentence))
             address.write()
@@ -60,12 +61,22 @@ def page(title: str, purpose: str) -> Callable[[Callable[[], None]], Callable[[]
     return decorate
 
 
-NOUNS = {"item": "image", "pair": "image", "other": "image", "rival": "comparison with", "also": "further runs"}
+NOUNS = {
+    "item": "image",
+    "pair": "image",
+    "other": "image",
+    "rival": "comparison with",
+    "also": "further runs",
+}
 """Words for URL parameters whose name is not the noun that users read."""
 
 
 def need(
-    name: str, options: Options, sentence: str, noun: str = "", is_back: Callable[[str], bool] | None = None
+    name: str,
+    options: Options,
+    sentence: str,
+    noun: str = "",
+    is_back: Callable[[str], bool] | None = None,
 ) -> None:
     """End the page if the URL names something that does not exist, with a sentence and a list of what does.
 
@@ -84,7 +95,11 @@ def need(
         address.mark_chosen(name)
 
     st.warning(as_text(sentence))
-    kwargs: dict[str, Any] = {"index": None, "placeholder": f"Choose a {noun or name}", "on_change": choose}
+    kwargs: dict[str, Any] = {
+        "index": None,
+        "placeholder": f"Choose a {noun or name}",
+        "on_change": choose,
+    }
     values = _values(options, kwargs)
     if values:
         st.selectbox("Show instead", values, key=f"{name} instead", width=420, **kwargs)
@@ -141,19 +156,25 @@ COMPACT: dict[str, Any] = {"label_visibility": "collapsed", "width": "content"}
 """Arguments of a widget without a visible label."""
 
 
-def choice(label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **kwargs: Any) -> Any:
+def choice(
+    label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **kwargs: Any
+) -> Any:
     """Choose one of a few options as a row of buttons. initial: by default the first. link, kwargs: as in `radio`."""
     values = _values(options, kwargs)
     default = initial if initial in values else values[0]
     keep(key, default, values, link=link)
     kwargs.setdefault("width", "stretch")
-    chosen = st.segmented_control(label, values, key=key, required=True, persist_state="session", **kwargs)
+    chosen = st.segmented_control(
+        label, values, key=key, required=True, persist_state="session", **kwargs
+    )
     if chosen is None:  # a browser never sends this, but another client may
         return default
     return chosen
 
 
-def select(label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **kwargs: Any) -> Any:
+def select(
+    label: str, options: Options, *, key: str, initial: Any = None, link: str = "", **kwargs: Any
+) -> Any:
     """Choose one of many options from a searchable list. initial, link, kwargs: as in `choice`."""
     values = _values(options, kwargs)
     default = initial if initial in values else values[0]
@@ -162,7 +183,13 @@ def select(label: str, options: Options, *, key: str, initial: Any = None, link:
 
 
 def multiselect(
-    label: str, options: Options, *, key: str, most: int | None = None, link: str = "", **kwargs: Any
+    label: str,
+    options: Options,
+    *,
+    key: str,
+    most: int | None = None,
+    link: str = "",
+    **kwargs: Any,
 ) -> list[Any]:
     """Choose up to `most` options; none at first. link, kwargs: as in `radio`."""
     values = _values(options, kwargs)
@@ -172,7 +199,9 @@ def multiselect(
         return len(chosen) <= limit and set(chosen) <= set(values)
 
     keep(key, [], is_legal, link=link)
-    return st.multiselect(label, values, key=key, max_selections=most, persist_state="session", **kwargs)
+    return st.multiselect(
+        label, values, key=key, max_selections=most, persist_state="session", **kwargs
+    )
 
 
 def toggle(label: str, *, key: str, link: str, **kwargs: Any) -> bool:
@@ -181,7 +210,9 @@ def toggle(label: str, *, key: str, link: str, **kwargs: Any) -> bool:
     return bool(st.toggle(label, key=key, persist_state="session", **kwargs))
 
 
-def slider(label: str, low: Any, high: Any, *, key: str, initial: Any, link: str = "", **kwargs: Any) -> Any:
+def slider(
+    label: str, low: Any, high: Any, *, key: str, initial: Any, link: str = "", **kwargs: Any
+) -> Any:
     """Choose a number from low to high. link, kwargs: as in `radio`."""
     keep(key, initial, lambda value: low <= value <= high, link=link)
     return st.slider(label, low, high, key=key, persist_state="session", **kwargs)
@@ -210,7 +241,9 @@ def _page_count(count: int, size: int) -> int:
     return -(-count // size)
 
 
-def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = None, *, link: str = "") -> bool:
+def keep(
+    key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = None, *, link: str = ""
+) -> bool:
     """Give a widget its value before it is drawn, unless it has a legal one, and keep that value on other pages.
 
     Streamlit carries a persisted value to another page, but the first run there would still show the widget's default.
@@ -226,7 +259,9 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
         by_word = {str(option): option for option in legal}
         address.load(link, by_word.__getitem__, key=key, default=value)
     elif link:
-        address.load(link, address.reader(value), legal, key=key, many=isinstance(value, list), default=value)
+        address.load(
+            link, address.reader(value), legal, key=key, many=isinstance(value, list), default=value
+        )
 
     # A persisted value has to be set again in the first run of a page.
     if key not in st.session_state or not address.is_legal(st.session_state[key], legal):
@@ -236,7 +271,9 @@ def keep(key: str, value: Any, legal: Sequence | Callable[[Any], bool] | None = 
     return not link or address.store(link, st.session_state[key], value)
 
 
-def expander(label: str, *, link: str, icon: str | None = None, opened: bool = False) -> DeltaGenerator:
+def expander(
+    label: str, *, link: str, icon: str | None = None, opened: bool = False
+) -> DeltaGenerator:
     """Draw a part of a page that can be opened and closed.
 
     Args:
@@ -245,7 +282,9 @@ def expander(label: str, *, link: str, icon: str | None = None, opened: bool = F
     """
     key = f"{link} open"
     keep(key, opened, link=link)
-    st.session_state[key] = st.session_state[key]  # otherwise a label that contains a count closes it on each change
+    st.session_state[key] = st.session_state[
+        key
+    ]  # otherwise a label that contains a count closes it on each change
     return st.expander(label, key=key, icon=icon, on_change="rerun")
 
 
@@ -302,7 +341,9 @@ ICONS = {
 
 def link_to(page: str, label: str, query: Any) -> None:
     """Draw a link to a page of the dashboard. query: its URL parameters, as `st.page_link` takes them."""
-    st.page_link(f"views/{page}/page.py", label=label, icon=f":material/{ICONS[page]}:", query_params=query)
+    st.page_link(
+        f"views/{page}/page.py", label=label, icon=f":material/{ICONS[page]}:", query_params=query
+    )
 
 
 @contextlib.contextmanager
@@ -328,14 +369,18 @@ def refusing(act: Callable[..., object]) -> Callable[..., None]:
     return run_callback
 
 
-def download(label: str, data: Any, file: str, kind: str = "text/csv", icon: str = "download", **kwargs: Any) -> None:
+def download(
+    label: str, data: Any, file: str, kind: str = "text/csv", icon: str = "download", **kwargs: Any
+) -> None:
     """Draw a download button that does not run the page again.
 
     Args:
         data: the content, or a function that returns it when the button is clicked.
         kwargs: further arguments of the Streamlit widget.
     """
-    st.download_button(label, data, file, kind, icon=f":material/{icon}:", on_click="ignore", **kwargs)
+    st.download_button(
+        label, data, file, kind, icon=f":material/{icon}:", on_click="ignore", **kwargs
+    )
 
 
 def say(words: str) -> None:

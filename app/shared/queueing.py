@@ -43,7 +43,10 @@ def run_now(path: Path) -> Hashable:
     load = None
     if snapshot.state == RUNNING and snapshot.worker is not None and snapshot.worker.here:
         load = time.monotonic() // MACHINE_EVERY
-    written = [settings.written(path / name) for name in ("status.json", "metrics.jsonl", "embeddings", "config.yaml")]
+    written = [
+        settings.written(path / name)
+        for name in ("status.json", "metrics.jsonl", "embeddings", "config.yaml")
+    ]
     return snapshot.state, snapshot.under_way, position, load, *written
 
 
@@ -56,7 +59,9 @@ def all_at_work_now() -> Hashable:
     """Return a value that changes whenever the queue or an active run changes."""
     waiting = queue()
     active = {run.path: run for run in (*here(), *elsewhere())}
-    states = tuple((path, run.state, settings.written(path / "status.json")) for path, run in active.items())
+    states = tuple(
+        (path, run.state, settings.written(path / "status.json")) for path, run in active.items()
+    )
     return waiting.names, waiting.sentence, states
 
 
@@ -73,7 +78,12 @@ def show_queue_problem() -> None:
 
     st.warning(page_frame.as_text(sentence))
     label = "Continue the queue" if waiting.paused else "Restart the queue"
-    st.button(label, key="restart the queue", icon=":material/play_arrow:", on_click=page_frame.refusing(restart))
+    st.button(
+        label,
+        key="restart the queue",
+        icon=":material/play_arrow:",
+        on_click=page_frame.refusing(restart),
+    )
 
 
 def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
@@ -88,7 +98,9 @@ def grid(config: RunConfig, path: str, values: str) -> dict[str, RunConfig]:
     """
     words = [word.strip() for word in values.split(",") if word.strip()]
     if not words:
-        raise ValueError(f"Give the values of {path}, separated by commas, for instance 0.01, 0.05, 0.1.")
+        raise ValueError(
+            f"Give the values of {path}, separated by commas, for instance 0.01, 0.05, 0.1."
+        )
     if len(words) > LARGEST_GRID:
         raise ValueError(f"A sweep has at most {LARGEST_GRID} runs, got {len(words)} values.")
     try:
@@ -115,7 +127,9 @@ def plain_name(words: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")
 
 
-def enqueue(configs: dict[str, RunConfig], name: str = "", devices: Sequence[str] = ()) -> list[str]:
+def enqueue(
+    configs: dict[str, RunConfig], name: str = "", devices: Sequence[str] = ()
+) -> list[str]:
     """Create a run for each configuration, add it to the queue, and return the names of the runs.
 
     Runs use the devices in turn. Several runs are a group, named by `name` or by the time.
@@ -177,7 +191,9 @@ def _name(config: RunConfig, name: str, label: str) -> str | None:
         return f"{name}-{suffix}" if suffix else name
     if not label:
         return None
-    return lab.runs.free_name(settings.runs_root(), f"{config.loss.name}-{config.data.name}-{suffix}")
+    return lab.runs.free_name(
+        settings.runs_root(), f"{config.loss.name}-{config.data.name}-{suffix}"
+    )
 
 
 def stop(name: str) -> None:

@@ -59,7 +59,9 @@ def adapt_steps(
     baseline = _measured_before(plan, root)
     yield from _embedded_once(plan, root)
     if baseline is None:
-        encoder_and_loss(plan.baseline, num_classes=2)  # what cannot be built is refused before there is a run of it
+        encoder_and_loss(
+            plan.baseline, num_classes=2
+        )  # what cannot be built is refused before there is a run of it
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
     run = create(plan.head, root, name or free_name(root, f"{stem}-{_kind(plan)}"))
@@ -102,13 +104,21 @@ def baseline_of(run: Run, runs: Iterable[Run]) -> Run | None:
 
     def features(one: Run) -> tuple:
         values = one.config.encoder.values
-        return one.config.encoder.name, one.config.data.as_dict(), *map(values.get, ("base", "weights", "vectors"))
+        return (
+            one.config.encoder.name,
+            one.config.data.as_dict(),
+            *map(values.get, ("base", "weights", "vectors")),
+        )
 
     mine = features(run)
     if mine[0] != "adapted":
         return None
     for one in runs:
-        if one.name == run.name or features(one) != mine or one.config.encoder.values["dim"] is not None:
+        if (
+            one.name == run.name
+            or features(one) != mine
+            or one.config.encoder.values["dim"] is not None
+        ):
             continue
         if one.state == FINISHED and _states(one) == _states(run):
             return one
@@ -124,7 +134,11 @@ def _states(run: Run) -> set[Any]:
 def _measured_before(plan: Plan, root: Path) -> Run | None:
     """A finished run of a plan's baseline that used the weights, or vectors, and the images as they are now."""
     wanted = findable(plan.baseline).as_dict()
-    finished = (run for run in list_runs(root) if run.name.partition(f"-{BASELINE}")[1] and run.state == FINISHED)
+    finished = (
+        run
+        for run in list_runs(root)
+        if run.name.partition(f"-{BASELINE}")[1] and run.state == FINISHED
+    )
     alike = [run for run in finished if run.config_dict == wanted]
     if not alike:
         return None
@@ -132,7 +146,9 @@ def _measured_before(plan: Plan, root: Path) -> Run | None:
     now = features_state(cast(Adapted, encoder), plan.baseline, plan.images)
     found = next((run for run in alike if _states(run) == {now}), None)
     if found is not None:
-        found.config = plan.baseline  # a person has typed the same again, so this process may run a program it names
+        found.config = (
+            plan.baseline
+        )  # a person has typed the same again, so this process may run a program it names
     return found
 
 

@@ -66,24 +66,45 @@ class Comparison:
 
     @classmethod
     def of(
-        cls, column: str, scores: Sequence[np.ndarray] | np.ndarray, items: np.ndarray, labels: np.ndarray, **place: Any
+        cls,
+        column: str,
+        scores: Sequence[np.ndarray] | np.ndarray,
+        items: np.ndarray,
+        labels: np.ndarray,
+        **place: Any,
     ) -> Comparison:
         """From the score of each query before and after, float64 [n] each."""
         change = scores[1] - scores[0]
         known, order = ~np.isnan(change), np.argsort(-np.nan_to_num(change), kind="stable")
         gained, lost = order[change[order] > 0], order[::-1][change[order[::-1]] < 0]
         before, after = (float(one[known].mean()) for one in scores)
-        return cls(column, before, after, difference(scores[0], scores[1], labels), items[gained], items[lost], **place)
+        return cls(
+            column,
+            before,
+            after,
+            difference(scores[0], scores[1], labels),
+            items[gained],
+            items[lost],
+            **place,
+        )
 
     @property
     def sentence(self) -> str:
         """`The head helped: MAP@R 0.246 → 0.268 (+0.022, ...) on 830 test queries of 60 classes; ...`."""
         found, told = self.difference, verdict(self.difference)
-        told = f"the head {told}" if told in ("helped", "harmed") else f"whether the head helped {told}"
+        told = (
+            f"the head {told}"
+            if told in ("helped", "harmed")
+            else f"whether the head helped {told}"
+        )
         told = f"On {self.data} {told}" if self.data else told[0].upper() + told[1:]
         interval = f"{found.mean:+.3f}, {found.interval}"
         queries = " ".join(filter(None, (f"{found.queries:,}", self.split, "queries")))
-        seen = " All these classes were trained on, so other classes may fare otherwise." if self.seen else ""
+        seen = (
+            " All these classes were trained on, so other classes may fare otherwise."
+            if self.seen
+            else ""
+        )
         note = f" {self.note}" if self.note else ""
         return (
             f"{told}: {self.column} {self.before:.3f} → {self.after:.3f} ({interval}) on {queries} of "
@@ -103,7 +124,9 @@ def compare(baseline: Run, adapted: Run, column: str | None = None) -> Compariso
     common = {*baseline.splits} & {*adapted.splits}
     split = next((one for one in ("test", "validation", "train") if one in common), None)
     if split is None:
-        raise ValueError(f"{baseline.name} and {adapted.name} have no split in common; evaluate both.")
+        raise ValueError(
+            f"{baseline.name} and {adapted.name} have no split in common; evaluate both."
+        )
     found = same_queries([baseline, adapted], split)
     column = column or adapted.config.training.knobs.select_by
     if column not in found.values:
@@ -141,7 +164,11 @@ def compare_on(
     for model, features in zip(models, of_each, strict=True):
         evaluator, loader = Evaluator(model), cast("Loader", FeatureLoader(features, images))
         query: EmbeddingSet = yield from evaluator.embed(loader, split.query, data)
-        gallery = None if split.gallery is None else (yield from evaluator.embed(loader, split.gallery, data))
+        gallery = (
+            None
+            if split.gallery is None
+            else (yield from evaluator.embed(loader, split.gallery, data))
+        )
         found = yield from evaluator.measure("elsewhere", query, gallery, images)
         values.append(found.per_query[column])
     return Comparison.of(column, values, query.items, query.labels, data=data)
@@ -153,10 +180,14 @@ def _features_of_both(
     """Features of other images for each model: of the output, or of the layer that its head was trained on."""
     encoder = cast(Adapted, models[1].encoder)
     if encoder.layer_used != OUTPUT:  # both out of one pass
-        yield from keep_layers(encoder, models[1].config, images, root, (OUTPUT, encoder.layer_used))
+        yield from keep_layers(
+            encoder, models[1].config, images, root, (OUTPUT, encoder.layer_used)
+        )
     found = []
     for model in models:
-        found.append((yield from features_of(cast(Adapted, model.encoder), model.config, images, root)))
+        found.append(
+            (yield from features_of(cast(Adapted, model.encoder), model.config, images, root))
+        )
     return found
 
 
@@ -167,6 +198,8 @@ def _other(data: str) -> tuple[ImageSet, Split]:
         return images, images.splits["test"]
     folder = Path(whole(data))
     if not folder.is_dir():
-        raise ValueError(f"There is no data set and no folder {data!r} to measure on; e.g. letters, digits or emoji7.")
+        raise ValueError(
+            f"There is no data set and no folder {data!r} to measure on; e.g. letters, digits or emoji7."
+        )
     images = lab.data.create("class_folders", root=str(folder), test=0.0, validation=0.0)
     return images, Split(np.arange(len(images)))

@@ -79,10 +79,16 @@ def layers_steps(
     data, network, stem = source_of_head(source, encoder, weights, runs, allow)
     section, images = shared_out(data)
     if network.get("base") is None:
-        raise ValueError(f"{stem} holds vectors without the network that made them, so there are no layers to measure.")
+        raise ValueError(
+            f"{stem} holds vectors without the network that made them, so there are no layers to measure."
+        )
     if network["base"] == NETWORK:
         network["image_size"] = side_of(images)
-    choice = {"data": section, "encoder": {"name": "adapted", **network, "dim": None}, "training": {"device": device}}
+    choice = {
+        "data": section,
+        "encoder": {"name": "adapted", **network, "dim": None},
+        "training": {"device": device},
+    }
     config = RunConfig.of(choice)
     built = cast(Adapted, encoder_and_loss(config, num_classes=2)[0])
     layers = (OUTPUT, *layers_in(built.whole_network, built.input_size))
@@ -128,5 +134,7 @@ def _items(images: ImageSet, split: str | None) -> np.ndarray:
     if split is None:
         return np.arange(len(images))
     if split not in images.splits:
-        raise ValueError(f"{images.name} has no split {split!r}; it has {', '.join(images.splits)}.")
+        raise ValueError(
+            f"{images.name} has no split {split!r}; it has {', '.join(images.splits)}."
+        )
     return images.splits[split].items

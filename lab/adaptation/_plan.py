@@ -81,9 +81,13 @@ def plan_head(
         raise ValueError(f"There is no head {head!r}; the heads are {', '.join(HEADS)}.")
     base_word, chosen_layer = _chosen(encoder)
     trains = [] if loss is None else ["loss"]
-    trains += [name for name in ("wrappers", "sampler", "optimiser", "schedule") if sections.get(name)]
     trains += [
-        f"training.{name}" for name in sections.get("training") or {} if name not in ("device", "seed", "workers")
+        name for name in ("wrappers", "sampler", "optimiser", "schedule") if sections.get(name)
+    ]
+    trains += [
+        f"training.{name}"
+        for name in sections.get("training") or {}
+        if name not in ("device", "seed", "workers")
     ]
     if head == "none" and (trains or dim is not None):
         trains += [] if dim is None else ["dim"]
@@ -92,7 +96,9 @@ def plan_head(
             f"{'it' if len(trains) == 1 else 'them'} out, or take the head linear."
         )
     if head == "none" and not chosen_layer:
-        raise ValueError("The head none changes nothing on its own; choose a layer or a whitening for it, or a head.")
+        raise ValueError(
+            "The head none changes nothing on its own; choose a layer or a whitening for it, or a head."
+        )
     data, network, stem = source_of_head(source, base_word, weights, runs, allow)
     section, images = shared_out(data)
     labels = _training_labels(images, stem)
@@ -130,9 +136,17 @@ def plan_head(
     else:
         with_head |= {"head": head, "dim": dim or max(2, min(widths))}
     made = merged({**base, **chosen, "encoder": with_head}, sections)
-    shared = {name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")}
-    where = {name: value for name, value in (sections.get("training") or {}).items() if name in ("device", "seed")}
-    baseline = merged(merged(base, shared), {"encoder": {"dim": None, "normalise": unit}, "training": where})
+    shared = {
+        name: value for name, value in sections.items() if name in ("data", "metrics", "evaluation")
+    }
+    where = {
+        name: value
+        for name, value in (sections.get("training") or {}).items()
+        if name in ("device", "seed")
+    }
+    baseline = merged(
+        merged(base, shared), {"encoder": {"dim": None, "normalise": unit}, "training": where}
+    )
     return Plan(RunConfig.of(baseline), RunConfig.of(made), stem, images)
 
 
@@ -161,14 +175,18 @@ def source_of_head(
     """Data, knobs of the network, and what it is called."""
     if isinstance(source, str) and source in lab.data.names():
         if (there := default_root(runs) / source).is_dir():
-            raise ValueError(f"{source} is a data set and also a run here; rename the run, or name it by {there}.")
+            raise ValueError(
+                f"{source} is a data set and also a run here; rename the run, or name it by {there}."
+            )
         return {"name": source}, _named(encoder, weights), source
     try:
         run = open_run(source, runs, allow)
     except ValueError as no_run:
         folder = whole(str(source))
         if not folder.is_dir():
-            raise ValueError(f"{source} is no run, no folder of class folders and no data set. ({no_run})") from None
+            raise ValueError(
+                f"{source} is no run, no folder of class folders and no data set. ({no_run})"
+            ) from None
         return {"name": "class_folders", "root": str(folder)}, _named(encoder, weights), folder.name
     run.config.data.check()  # from here on these are words of the person who adapts the run
     data = run.config.data.as_dict()
@@ -176,15 +194,21 @@ def source_of_head(
         data = {"name": "imported", "root": str(run.path.resolve())}
     pictured = not run.config.data.outside or run.dataset().root is not None
     if encoder is not None and not pictured:
-        raise ValueError(f"Run {run.name} holds vectors without pictures, so no other network can embed them.")
+        raise ValueError(
+            f"Run {run.name} holds vectors without pictures, so no other network can embed them."
+        )
     if weights is not None and encoder is None:
-        raise ValueError(f"Run {run.name} has a network with weights of its own; name the network of {weights}, too.")
+        raise ValueError(
+            f"Run {run.name} has a network with weights of its own; name the network of {weights}, too."
+        )
     network = _named(encoder, weights) if encoder is not None else _of_run(run, pictured)
     return data, network, run.name
 
 
 def _named(encoder: str | None, weights: str | None) -> dict[str, Any]:
-    return {"base": encoder or NETWORK} | ({} if weights is None else {"weights": str(whole(weights))})
+    return {"base": encoder or NETWORK} | (
+        {} if weights is None else {"weights": str(whole(weights))}
+    )
 
 
 def _of_run(run: Run, pictured: bool) -> dict[str, Any]:
@@ -209,9 +233,16 @@ def _of_run(run: Run, pictured: bool) -> dict[str, Any]:
                 return {"base": word}
     width = int(run.embeddings(run.splits[0]).vectors.shape[1]) if run.splits else 0
     if not width:
-        raise ValueError(f"Run {run.name} holds neither a network nor vectors; train it, or name another one.")
+        raise ValueError(
+            f"Run {run.name} holds neither a network nor vectors; train it, or name another one."
+        )
     unit = choice.values.get("normalise", True)
-    return {"vectors": str(run.path.resolve()), "width": width, "features": width, "normalise": unit}
+    return {
+        "vectors": str(run.path.resolve()),
+        "width": width,
+        "features": width,
+        "normalise": unit,
+    }
 
 
 def _is_at_hand(word: str) -> bool:
@@ -247,7 +278,9 @@ def _training_labels(images: ImageSet, stem: str) -> np.ndarray:
             "give classes, or several images of each."
         )
     if len(classes) < 2:
-        raise ValueError(f"{stem} has {len(classes)} classes to train on, and ranking needs at least two.")
+        raise ValueError(
+            f"{stem} has {len(classes)} classes to train on, and ranking needs at least two."
+        )
     return labels
 
 
@@ -262,18 +295,26 @@ def seconds(plan: Plan) -> float:
     config, threads = plan.head, torch.get_num_threads()
     sampler, knobs = config.sampler.knobs, config.training.knobs
     train = plan.images.splits["train"].items
-    device = torch.device(knobs.device if knobs.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device(
+        knobs.device if knobs.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    )
     encoder, loss = encoder_and_loss(config, len(np.unique(plan.images.labels[train])))
     encoder, loss = encoder.to(device).train(), loss.to(device)
     labels = torch.arange(sampler.batch_size, device=device) // sampler.per_class
     rows = torch.randn(sampler.batch_size, encoder.width, device=device)
     if encoder.whitening is not None:  # timed like a fitted one
-        encoder.whitening.fit(np.zeros(encoder.width), np.eye(encoder.width)[:, : encoder.knobs.whiten])
+        encoder.whitening.fit(
+            np.zeros(encoder.width), np.eye(encoder.width)[:, : encoder.knobs.whiten]
+        )
 
     def embed() -> None:
-        side = testing_transform(config, encoder)(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[-1]
+        side = testing_transform(config, encoder)(torch.zeros(3, 64, 64, dtype=torch.uint8)).shape[
+            -1
+        ]
         with torch.no_grad():
-            float(encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum())  # which waits for a GPU
+            float(
+                encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum()
+            )  # which waits for a GPU
 
     def step() -> None:
         loss(encoder(rows), labels).backward()
@@ -292,5 +333,10 @@ def seconds(plan: Plan) -> float:
 
 def _quickest(work: Callable[[], None], device: torch.device) -> float:
     return min(
-        timeit.repeat(work, timer=time.thread_time if device.type == "cpu" else time.perf_counter, number=1, repeat=3)
+        timeit.repeat(
+            work,
+            timer=time.thread_time if device.type == "cpu" else time.perf_counter,
+            number=1,
+            repeat=3,
+        )
     )

@@ -91,7 +91,11 @@ def graded(notebook: Any) -> Any:
         is_check = CHECK.search(cell.source) is not None
         if is_exercise or is_check:
             marks = {"solution": is_exercise, "grade": is_check, "locked": is_check, "task": False}
-            cell.metadata["nbgrader"] = {**marks, "schema_version": 3, "grade_id": f"{name}-{number}"}
+            cell.metadata["nbgrader"] = {
+                **marks,
+                "schema_version": 3,
+                "grade_id": f"{name}-{number}",
+            }
         if is_check:
             cell.metadata["nbgrader"]["points"] = 1
     return notebook
@@ -101,7 +105,9 @@ def with_hidden_tests(notebook: Any) -> Any:
     """Add a test behind each check that fails when the answer is wrong, in place; `check` itself only says so."""
     for cell in notebook.cells:
         if cell.get("metadata", {}).get("nbgrader", {}).get("grade"):
-            cell.source += f"\n### BEGIN HIDDEN TESTS\nassert {_condition(cell.source)}\n### END HIDDEN TESTS"
+            cell.source += (
+                f"\n### BEGIN HIDDEN TESTS\nassert {_condition(cell.source)}\n### END HIDDEN TESTS"
+            )
     return notebook
 
 
@@ -115,7 +121,11 @@ def _condition(source: str) -> str:
     if condition:
         return condition[1]
     last = ast.parse(source).body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and CHECK.match(ast.unparse(last)):
+    if (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and CHECK.match(ast.unparse(last))
+    ):
         return ast.unparse(last.value)
     raise ValueError(f"Nothing to grade in this cell: {source}")
 
@@ -151,7 +161,11 @@ def opened(notebook: Any, name: str, repository: str = "") -> Any:
     if repository:
         colab = f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{name}"
         binder = f"https://mybinder.org/v2/gh/{repository}/main?urlpath=lab/tree/notebooks/{name}"
-        front[0].source += f" Without an installation: [open in Colab]({colab}), [open in Binder]({binder})."
+        front[
+            0
+        ].source += (
+            f" Without an installation: [open in Colab]({colab}), [open in Binder]({binder})."
+        )
         install = (
             "import importlib.util\n\nif importlib.util.find_spec('lab') is None:  # on Colab\n"
             f"    %pip install --quiet 'rankscope[notebooks] @ git+https://github.com/{repository}'\n\n"
@@ -176,9 +190,13 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
 
     sources = sorted(originals.glob("*.ipynb"))
     if not sources:
-        raise ValueError(f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope.")
+        raise ValueError(
+            f"There are no notebooks in {originals}; run `lab learn` from a checkout of Rankscope."
+        )
     if (folder / "student").exists() or (folder / "teacher").exists():
-        raise ValueError(f"{folder} holds a class already; name another folder, so that nobody's work is overwritten.")
+        raise ValueError(
+            f"{folder} holds a class already; name another folder, so that nobody's work is overwritten."
+        )
     if repository and not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise ValueError(f"A repository is named as OWNER/NAME, got {repository!r}.")
 
@@ -194,7 +212,9 @@ def prepare(originals: Path, folder: Path, repository: str = "") -> list[str]:
         for name, change in changes.items():
             target = whole.enter_context(making(folder / name))
             for source in sources:
-                notebook = opened(change(nbformat.read(source, as_version=4)), source.name, repository)
+                notebook = opened(
+                    change(nbformat.read(source, as_version=4)), source.name, repository
+                )
                 for cell in notebook.cells:
                     cell.source = cell.source.replace("](../docs/", "](docs/")
                 nbformat.write(notebook, target / source.name)

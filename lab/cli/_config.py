@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING, Any
 from lab.cli import _flags
 from lab.cli._kept import kept
 from lab.core.knobs import Knob, describe
-from lab.runs.config import SECTIONS, RunConfig, Section, derived_knobs, given_yaml, read_yaml, without_followed_lengths
+from lab.runs.config import (
+    SECTIONS,
+    RunConfig,
+    Section,
+    derived_knobs,
+    given_yaml,
+    read_yaml,
+    without_followed_lengths,
+)
 
 if TYPE_CHECKING:
     from lab.runs.folder import Run
 
 
-def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)) -> None:
+def add_sections(
+    parser: argparse.ArgumentParser, words: list[str], sections: Sequence[str] = tuple(SECTIONS)
+) -> None:
     """Declare --config, one flag a section, and one flag for each knob of what `words` choose.
 
     Raises:
@@ -33,7 +43,9 @@ def add_sections(parser: argparse.ArgumentParser, words: list[str], sections: Se
         section = SECTIONS[name]
         if section.package:
             _add_section_flag(parser, section)
-        for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):  # one given twice is refused later
+        for prefix, choice in dict.fromkeys(
+            _chosen(section, chosen.get(name))
+        ):  # one given twice is refused later
             title = f"{prefix}: {section.help}"
             if choice and not section.many:
                 title = f"{prefix} ({choice}): {section.help}"
@@ -46,7 +58,9 @@ def _add_section_flag(parser: argparse.ArgumentParser, section: Section) -> None
     if section.many:
         default = ", ".join(section.default) or "none"
         help = f"{section.help}; several, or none for an empty list: {names} (default {default})"
-        parser.add_argument(f"--{section.name}", metavar="NAME", help=help, action="extend", nargs="+")
+        parser.add_argument(
+            f"--{section.name}", metavar="NAME", help=help, action="extend", nargs="+"
+        )
     else:
         help = f"{section.help}: {names} (default {section.default})"
         parser.add_argument(f"--{section.name}", metavar="NAME", help=help)
@@ -62,17 +76,28 @@ def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
     def describe_knobs() -> list[Knob]:
         declared = section.knobs_of(choice)
         left_out = derived_knobs(section, declared)
-        return [replace(knob, default=str(knob.default)) for knob in describe(declared) if knob.name not in left_out]
+        return [
+            replace(knob, default=str(knob.default))
+            for knob in describe(declared)
+            if knob.name not in left_out
+        ]
 
     def as_rows() -> list[dict[str, Any]]:
         return [{**asdict(knob), "kind": knob.kind.__name__} for knob in describe_knobs()]
 
-    if section.package and choice not in section.names():  # a class that was added exists in this process only
+    if (
+        section.package and choice not in section.names()
+    ):  # a class that was added exists in this process only
         return describe_knobs()
     kinds = {kind.__name__: kind for kind in (int, float, bool, str)}
     rows = kept(f"flags-{section.name}-{choice or ''}", as_rows)
-    with suppress(TypeError, KeyError):  # the cache file is damaged, or a value is of a kind that JSON lacks
-        return [Knob(**{**row, "kind": kinds[row["kind"]], "options": tuple(row["options"])}) for row in rows]
+    with suppress(
+        TypeError, KeyError
+    ):  # the cache file is damaged, or a value is of a kind that JSON lacks
+        return [
+            Knob(**{**row, "kind": kinds[row["kind"]], "options": tuple(row["options"])})
+            for row in rows
+        ]
     return describe_knobs()
 
 
@@ -122,7 +147,9 @@ def given_flags(arguments: argparse.Namespace) -> list[str]:
     return [f"--{name}" for name in named]
 
 
-def _merged_one(section: Section, current: Any, chosen: str | None, arguments: argparse.Namespace) -> Any:
+def _merged_one(
+    section: Section, current: Any, chosen: str | None, arguments: argparse.Namespace
+) -> Any:
     if isinstance(current, str) and section.package:
         current = {"name": current}
     if current is not None and not isinstance(current, dict):
@@ -135,7 +162,9 @@ def _merged_one(section: Section, current: Any, chosen: str | None, arguments: a
     return entry or None
 
 
-def _merged_many(section: Section, current: Any, chosen: list[str] | None, arguments: argparse.Namespace) -> Any:
+def _merged_many(
+    section: Section, current: Any, chosen: list[str] | None, arguments: argparse.Namespace
+) -> Any:
     if current is not None and not isinstance(current, list):
         return current
     entries = []
@@ -150,7 +179,9 @@ def _merged_many(section: Section, current: Any, chosen: list[str] | None, argum
     return entries
 
 
-def _given(section: Section, prefix: str, name: str | None, arguments: argparse.Namespace) -> dict[str, Any]:
+def _given(
+    section: Section, prefix: str, name: str | None, arguments: argparse.Namespace
+) -> dict[str, Any]:
     if not any(key.startswith(f"{prefix}.") for key in vars(arguments)):
         return {}
     return _flags.collect(arguments, prefix, section.knobs_of(name))

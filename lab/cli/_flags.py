@@ -61,11 +61,15 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     values = {}
     for declared in describe(knobs):
         flag = f"{prefix}.{declared.name}"
-        words = getattr(arguments, flag, None)  # a list of them for a knob of many values, yes or no, else one
+        words = getattr(
+            arguments, flag, None
+        )  # a list of them for a knob of many values, yes or no, else one
         if words is None:
             continue
         if not declared.many:
-            values[declared.name] = words if isinstance(words, bool) else _one(declared, words, flag)
+            values[declared.name] = (
+                words if isinstance(words, bool) else _one(declared, words, flag)
+            )
         elif [word.lower() for word in words] == ["none"]:
             values[declared.name] = None if declared.optional else ()
         else:

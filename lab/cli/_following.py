@@ -33,7 +33,9 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:
-        going = (goes_on or at_work)(run)  # before the file is read: what came last is then read, too
+        going = (goes_on or at_work)(
+            run
+        )  # before the file is read: what came last is then read, too
         fresh = b""
         with suppress(FileNotFoundError), open(checked(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -68,7 +70,9 @@ def coming(run: Run, goes_on: Callable[[Run], bool] | None = None) -> Iterator[d
 
 def record_of(line: dict[str, Any]) -> Record | None:
     """Return the record that a line of metrics.jsonl describes; None for kinds that are not shown."""
-    kinds: dict[str, Any] = {kind.__name__.lower(): kind for kind in (Evaluated, Note, Saved, Stepped, Validated)}
+    kinds: dict[str, Any] = {
+        kind.__name__.lower(): kind for kind in (Evaluated, Note, Saved, Stepped, Validated)
+    }
     kind = kinds.get(str(line.get("kind")))
     if kind is None:
         return None

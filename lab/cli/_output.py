@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 
 COMMON: dict[str, tuple[str, dict[str, Any]]] = {
     "run": ("run", {"help": "name or folder of the run"}),
-    "runs": ("--runs", {"metavar": "FOLDER", "help": "folder of runs (default $LAB_RUNS, else runs)"}),
+    "runs": (
+        "--runs",
+        {"metavar": "FOLDER", "help": "folder of runs (default $LAB_RUNS, else runs)"},
+    ),
     "json": ("--json", {"action": "store_true", "help": "print JSON instead of a table"}),
     "token": (
         "--no-token",
-        {"action": "store_true", "help": "require no token: every account of this machine has full access"},
+        {
+            "action": "store_true",
+            "help": "require no token: every account of this machine has full access",
+        },
     ),
     "encoder": (
         "--encoder",
@@ -53,7 +59,13 @@ def add_flags(parser: argparse.ArgumentParser, *names: str) -> None:
         parser.add_argument(flag, **facts)
 
 
-def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = None, empty: str = "Nothing.") -> None:
+def show(
+    rows: Sequence[dict[str, Any]],
+    *,
+    as_json: bool,
+    title: str | None = None,
+    empty: str = "Nothing.",
+) -> None:
     """Print rows (all with the same keys) as a table, or as a JSON list; print `empty` when there are none.
 
     Written to a pipe or file, each row is one line of tab-separated whole cells, for cut, sort and spreadsheets.
@@ -81,7 +93,9 @@ def show(rows: Sequence[dict[str, Any]], *, as_json: bool, title: str | None = N
         numbers = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
         justify: Literal["left", "right"] = "right" if numbers else "left"
         # The first column names the row; a name that is broken over two lines cannot be copied.
-        table.add_column(Text(visible(name)), justify=justify, overflow="fold", no_wrap=name == first)
+        table.add_column(
+            Text(visible(name)), justify=justify, overflow="fold", no_wrap=name == first
+        )
     for row in rows:
         table.add_row(*(Text(visible(_cell(value))) for value in row.values()))
     console().print(table)
@@ -111,7 +125,9 @@ def check_place(path: str | Path) -> None:
     """
     folder = Path(path).expanduser().absolute().parent
     if not folder.is_dir():
-        raise ValueError(f"There is no folder {folder} to write {Path(path).name} to; make it, or choose another.")
+        raise ValueError(
+            f"There is no folder {folder} to write {Path(path).name} to; make it, or choose another."
+        )
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder already; name another place.")
 

@@ -53,7 +53,9 @@ class Parser(argparse.ArgumentParser):
             message = self._unknown(unknown[1].split())
         elif switch:
             message = self._too_many_values(switch[1], "")
-        self.exit(2, f"{self.prog}: {visible(shortened(message.rstrip('.')))} (see {self.prog} --help).\n")
+        self.exit(
+            2, f"{self.prog}: {visible(shortened(message.rstrip('.')))} (see {self.prog} --help).\n"
+        )
 
     def _unknown(self, extra: list[str]) -> str:
         """Return what to do about words that this command does not take."""
@@ -68,7 +70,11 @@ class Parser(argparse.ArgumentParser):
             return f"there is no {word} here"
         # The flag may lack its section: --tau1 is then --loss.tau1.
         knob = unknown[0].removeprefix("--").replace("-", "_")
-        with_section = [flag for flag in flags if flag.rpartition(".")[2] == knob and not flag.startswith("--no-")]
+        with_section = [
+            flag
+            for flag in flags
+            if flag.rpartition(".")[2] == knob and not flag.startswith("--no-")
+        ]
         meant = " or ".join(with_section) or near(unknown[0], flags, 0.5)
         hint = f"; did you mean {meant}" if meant else ""
         return f"there is no {unknown[0]} here{hint}"
@@ -85,17 +91,27 @@ class Parser(argparse.ArgumentParser):
         """Return the help: all flags, or if there are very many, the most used and those of the entries chosen."""
         if not self.usual or "--help-all" in self.words:
             return super().format_help()
-        few = Parser(self.prog, self.usage, self.description, formatter_class=self.formatter_class, add_help=False)
+        few = Parser(
+            self.prog,
+            self.usage,
+            self.description,
+            formatter_class=self.formatter_class,
+            add_help=False,
+        )
         few._positionals._group_actions += self._get_positional_actions()
         shown = few.add_argument_group("most used flags")
-        prefixes = tuple(f"{word}." for word in self.words if word.startswith("--"))  # --loss X: and the flags of X
+        prefixes = tuple(
+            f"{word}." for word in self.words if word.startswith("--")
+        )  # --loss X: and the flags of X
         flags = []
         for flag in self._option_string_actions:
             if flag in self.usual or (prefixes and flag.startswith(prefixes)):
                 flags.append(flag)
         for flag in flags:
             shown._add_action(self._option_string_actions[flag])
-        few.epilog = f"{len(self._get_optional_actions()) - len(flags)} more: {self.prog} --help-all"
+        few.epilog = (
+            f"{len(self._get_optional_actions()) - len(flags)} more: {self.prog} --help-all"
+        )
         return few.format_help()
 
 
@@ -144,14 +160,18 @@ def top_parser() -> Parser:
         return getattr(modules[name], "PLACE", 99), getattr(modules[name], "HEADING", "More")
 
     text = "See what a ranking loss sees: train, evaluate and browse image-retrieval models."
-    for heading, group in itertools.groupby(sorted(modules, key=position), lambda name: position(name)[1]):
+    for heading, group in itertools.groupby(
+        sorted(modules, key=position), lambda name: position(name)[1]
+    ):
         text += f"\n\n{heading}:\n{listing({name: modules[name] for name in group})}"
     epilog = (
         "`lab COMMAND --help` explains a command. The exit status is 0 when all is done, 1 after a failure,\n2 "
         "after a mistake in what was asked, and 128 plus the signal when something stopped it (130 for Ctrl-C)."
     )
     raw = argparse.RawDescriptionHelpFormatter
-    top = Parser("lab", "lab COMMAND ...", text, formatter_class=raw, allow_abbrev=False, epilog=epilog)
+    top = Parser(
+        "lab", "lab COMMAND ...", text, formatter_class=raw, allow_abbrev=False, epilog=epilog
+    )
     top.add_argument("-V", "--version", action="version", version=f"rankscope {lab.__version__}")
     shells = ("bash", "zsh", "tcsh")
     help = "print a script that completes commands and flags in this shell"
@@ -174,7 +194,11 @@ def described(*path: str) -> dict:
     verbs = names(path[0]) if len(path) == 1 else ()
     if verbs:
         text += f"\n\nverbs:\n{listing({verb: load(*path, verb) for verb in verbs})}"
-    return {"description": text, "formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    return {
+        "description": text,
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
 
 
 def filled(parser: Parser, module: ModuleType, words: list[str]) -> Parser:
@@ -239,6 +263,8 @@ def completion(shell: str) -> str:
         if verbs:
             below = parser.add_subparsers()
             for verb in verbs:
-                filled(below.add_parser(verb, help=verb, **described(name, verb)), load(name, verb), [])
+                filled(
+                    below.add_parser(verb, help=verb, **described(name, verb)), load(name, verb), []
+                )
         filled(parser, load(name), [])
     return shtab.complete(top, shell)

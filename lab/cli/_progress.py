@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from lab.cli import _output
 from lab.cli._output import console, say, visible_lines
 from lab.core.formats import duration
-from lab.core.records import Embedding, Evaluated, Note, Record, Saved, Searching, Stepped, Validated
+from lab.core.records import (
+    Embedding,
+    Evaluated,
+    Note,
+    Record,
+    Saved,
+    Searching,
+    Stepped,
+    Validated,
+)
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -97,7 +106,10 @@ def _bars(records: Iterable[T]) -> Iterator[T]:
                 remark = task.remark + best if name == "training" else task.remark
                 progress.update(tasks[name], completed=task.done, total=task.total, note=remark)
                 # The bars of a validation end with it, so that they do not pile up.
-                if name.startswith(("embedding validation", "searching validation")) and task.done >= task.total:
+                if (
+                    name.startswith(("embedding validation", "searching validation"))
+                    and task.done >= task.total
+                ):
                     progress.remove_task(tasks.pop(name))
             yield record
 

@@ -75,7 +75,12 @@ def show_import(run: Any, as_json: bool) -> None:
         labels[split] = [part.labels for part in parts if part is not None]
     if as_json:
         queries = {split: len(parts[0]) for split, parts in labels.items()}
-        facts = {"run": str(run.path), "queries": queries, "scores": values_of(run), "warnings": run.score_warnings()}
+        facts = {
+            "run": str(run.path),
+            "queries": queries,
+            "scores": values_of(run),
+            "warnings": run.score_warnings(),
+        }
         print_json(facts)
         return
     # Say how many vectors there are, then the scores, or why there are none.

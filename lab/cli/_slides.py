@@ -58,7 +58,9 @@ def page(notebook: Any) -> str:
             slides.append(_talk(cell))
         elif cell.cell_type == "markdown":
             if not written:  # each headed part is a slide
-                slides += [_words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()]
+                slides += [
+                    _words(part) for part in re.split(r"(?m)^(?=## )", cell.source) if part.strip()
+                ]
         elif figure := shown(cell.source):
             drawn = lab.figures.create(figure.name, **figure.knobs)
             data.append(live_page.packed_pictures(drawn, most=STOPS)[0].decode())
@@ -68,11 +70,17 @@ def page(notebook: Any) -> str:
     # The page is one file: its scripts, styles and pictures are within it.
     blanks = {
         "TITLE": escape(notebook.cells[0].source.split("\n")[0].removeprefix("# ")),
-        "SLIDES": "\n".join(f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]),
-        "DATA": "\n".join(f'<script class="pictures" type="text/plain">{packed}</script>' for packed in data),
+        "SLIDES": "\n".join(
+            f"<section>{slide}</section>" for slide in slides if "Solutions" not in slide[:20]
+        ),
+        "DATA": "\n".join(
+            f'<script class="pictures" type="text/plain">{packed}</script>' for packed in data
+        ),
         "LIVE": live_page.script(),
         "STYLE": live_page.DRAG_CSS.read_text(encoding="utf-8"),
-        "PLOTLY": base64.b64encode(gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)).decode(),
+        "PLOTLY": base64.b64encode(
+            gzip.compress(live_page.plotly_js(()).encode(), 9, mtime=0)
+        ).decode(),
     }
     return filled(Path(__file__).with_name("slides.html"), blanks)
 

@@ -25,7 +25,16 @@ USUAL = (
     "--runs", "--json",
 )  # fmt: skip
 
-SECTIONS = ("loss", "wrappers", "sampler", "optimiser", "schedule", "training", "metrics", "evaluation")
+SECTIONS = (
+    "loss",
+    "wrappers",
+    "sampler",
+    "optimiser",
+    "schedule",
+    "training",
+    "metrics",
+    "evaluation",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -46,8 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag("--encoder.shrinkage", dest="shrinkage", type=float, metavar="SHARE", help=shrinkage)
     head = "linear, mlp, or none (the layer or the whitening alone, no training) (default linear)"
     flag("--head", default="linear", help=head)
-    flag("--dim", type=int, help="width of the embedding (default 512; at most that of the features)")
-    flag("--also", nargs="+", action="extend", default=[], metavar="DATA", help="other data to measure both on")
+    flag(
+        "--dim", type=int, help="width of the embedding (default 512; at most that of the features)"
+    )
+    flag(
+        "--also",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="DATA",
+        help="other data to measure both on",
+    )
     flag("--name", help="name of the run (default after the source and the head)")
     add_flags(parser, "runs", "json", "allow")
     _config.add_sections(parser, words, SECTIONS)
@@ -72,7 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         dim=arguments.dim, runs=arguments.runs, allow=arguments.allow, **sections,
     )  # fmt: skip
     with StopOnSignal() as stop:
-        made = result_of(adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet)
+        made = result_of(
+            adapt_steps(plan, arguments.also, arguments.name, arguments.runs, stop), arguments.quiet
+        )
     if made is None:
         say("Stopped; `lab train --resume RUN` goes on with what was begun.")
         return stop.status or 1
@@ -91,7 +111,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     print("\n".join(made.sentences))
-    say(f"{made.run.path} and {made.baseline.path}; in the dashboard, Browse shows what was gained and lost.")
+    say(
+        f"{made.run.path} and {made.baseline.path}; in the dashboard, Browse shows what was gained and lost."
+    )
     return 0
 
 

@@ -31,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--port", type=int, default=8501, help="port to listen on (default 8501)")
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add_flags(parser, "token")
-    flag("--guests", action="store_true", help="print an address for guests, too, who may look and change nothing")
+    flag(
+        "--guests",
+        action="store_true",
+        help="print an address for guests, too, who may look and change nothing",
+    )
 
 
 def run(arguments: argparse.Namespace) -> NoReturn:
@@ -57,14 +61,18 @@ def beside(runs: str, port: int, token: bool) -> Iterator[subprocess.Popen[str]]
         ValueError: as `command`; or it ended before it served, for the reason that it printed.
     """
     words = command(runs, port, token)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=children.environment()) as server:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, text=True, env=children.environment()
+    ) as server:
         assert server.stdout
         try:
             address = server.stdout.readline()
             if not address:
                 raise ValueError("The dashboard did not start; it says why above.")
             print(address, end="", flush=True)
-            threading.Thread(target=shutil.copyfileobj, args=(server.stdout, sys.stdout), daemon=True).start()
+            threading.Thread(
+                target=shutil.copyfileobj, args=(server.stdout, sys.stdout), daemon=True
+            ).start()
             yield server
         finally:
             server.terminate()

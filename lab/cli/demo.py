@@ -32,8 +32,17 @@ COLUMNS = ("r@1", "r@4", "MAP@R")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
-    flag("--steps", type=int, metavar="N", help="training steps of each loss (default as in the presets)")
-    flag("--recipe", metavar="NAME", help="train by other presets; demo-0.2 gives the table of that version")
+    flag(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="training steps of each loss (default as in the presets)",
+    )
+    flag(
+        "--recipe",
+        metavar="NAME",
+        help="train by other presets; demo-0.2 gives the table of that version",
+    )
     flag("--port", type=int, default=8501, help="port of the dashboard (default 8501)")
     flag("--no-serve", action="store_true", help="do everything except opening the dashboard")
     add_flags(parser, "token", "runs", "json")
@@ -53,12 +62,18 @@ def run(arguments: argparse.Namespace) -> int:
     app.command(str(root), arguments.port, token=not arguments.no_token)
     from lab.core import connections
 
-    connections.listening("127.0.0.1", arguments.port).close()  # refuse a port that is taken before anything is made
+    connections.listening(
+        "127.0.0.1", arguments.port
+    ).close()  # refuse a port that is taken before anything is made
     # Serve the dashboard with two example runs, which the trained ones replace.
     shown = examples.copy_into(root)
     with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
-        say("Open it: two example runs are there. The same two train now, and take their place when they end.")
-        os.nice(5)  # the table's own work steps back where the dashboard wants the same processor cores
+        say(
+            "Open it: two example runs are there. The same two train now, and take their place when they end."
+        )
+        os.nice(
+            5
+        )  # the table's own work steps back where the dashboard wants the same processor cores
 
         def serving() -> bool:
             return server.poll() is None
@@ -121,7 +136,9 @@ def compare(
             queue.add(run)
         queue.ensure_worker()
         if queue.paused:
-            say("The queue of this folder is paused: the trainings begin after `lab runs queue go`.")
+            say(
+                "The queue of this folder is paused: the trainings begin after `lab runs queue go`."
+            )
         with _report_failure("The row of raw pixels is missing"):
             rows.append(_raw_pixels(next(iter(configs.values()))))
 
@@ -154,14 +171,18 @@ def _report_failure(consequence: str) -> Iterator[None]:
 
 
 @contextmanager
-def _stopped_if_interrupted(queue: Queue, runs: list[Run], wanted: Callable[[], bool]) -> Iterator[None]:
+def _stopped_if_interrupted(
+    queue: Queue, runs: list[Run], wanted: Callable[[], bool]
+) -> Iterator[None]:
     """Stop the runs that go on when the block is left by Ctrl-C or a signal, or is no longer wanted at its end."""
     from lab.launchers.background import detached
 
     def stop() -> None:
         going = [run for run in runs if _goes_on(queue, run)]
         if going:
-            say("The trainings stop and save themselves; `lab train --resume RUN` goes on with one.")
+            say(
+                "The trainings stop and save themselves; `lab train --resume RUN` goes on with one."
+            )
         for run in going:
             with suppress(ValueError, OSError):
                 queue.remove(run.name)
@@ -218,7 +239,9 @@ def _raw_pixels(config: RunConfig) -> dict:
     test = dataset.splits["test"]
     vectors = result_of(embed_pixels(dataset, test.query, dataset.splits["train"].items))
     device = config.training.knobs.device
-    evaluated = result_of(evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels"))
+    evaluated = result_of(
+        evaluate(vectors, None, metrics_of(config), device=device, what="raw pixels")
+    )
     return _row("raw pixels", evaluated.values, time.perf_counter() - started, "")
 
 
@@ -228,9 +251,15 @@ def _row(title: str, values: dict[str, float], seconds: float, run: str) -> dict
 
 
 def _show(rows: list[dict], as_json: bool) -> None:
-    show(rows, as_json=as_json, title="Unseen classes of Emoji-7, every image searched among the others")
+    show(
+        rows,
+        as_json=as_json,
+        title="Unseen classes of Emoji-7, every image searched among the others",
+    )
     say(
         "One training each. Other seeds and other classes move r@1 of this network by one to two points (standard "
         "deviation, study cnn_losses of docs/claims.md): seven are a difference, one is not."
     )
-    say("A pair loss comes closer to recall@k than cross-entropy does: lab train --config emoji7_contrastive")
+    say(
+        "A pair loss comes closer to recall@k than cross-entropy does: lab train --config emoji7_contrastive"
+    )

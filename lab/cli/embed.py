@@ -29,10 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--encoder", required=True, metavar="WHAT", help=encoder)
     flag("--weights", metavar="FILE", help="saved state_dict of the model of timm")
     flag("--size", type=int, help="side of the images in pixels (default: what the encoder says)")
-    flag("--mean", type=float, nargs=3, help="mean of red, green and blue that the encoder expects (default: its own)")
+    flag(
+        "--mean",
+        type=float,
+        nargs=3,
+        help="mean of red, green and blue that the encoder expects (default: its own)",
+    )
     std = "standard deviation of red, green and blue that the encoder expects (default: its own)"
     flag("--std", type=float, nargs=3, help=std)
-    flag("--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)")
+    flag(
+        "--batch-size", type=int, help="pictures that are embedded at once (default 8, on a GPU 64)"
+    )
     flag(
         "--workers",
         type=int,
@@ -78,7 +85,9 @@ def _shards(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
     if arguments.name is not None:
         raise ValueError("--name is a run's; --shards makes no run, so leave one of them out.")
     rows = SHARD if arguments.shard_rows is None else arguments.shard_rows
-    records = embed_shards(arguments.folder, arguments.encoder, arguments.shards, rows=rows, **options)
+    records = embed_shards(
+        arguments.folder, arguments.encoder, arguments.shards, rows=rows, **options
+    )
     gallery = result_of(records, arguments.quiet)
     row = {
         "gallery": str(gallery.folder),

@@ -34,8 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag("--device", help="device to embed on (default that of the run)")
     encoder = "a function that makes the encoder, for a run of your own encoder; without it what is stored is measured"
     flag("--encoder", metavar="MODULE:FUNCTION", help=encoder)
-    flag("--gallery", metavar="FOLDER", help="folder of shards to search; the run is then a folder of shards, too")
-    flag("--k", type=int, default=100, help="of shards: neighbours that are kept for each query (default 100)")
+    flag(
+        "--gallery",
+        metavar="FOLDER",
+        help="folder of shards to search; the run is then a folder of shards, too",
+    )
+    flag(
+        "--k",
+        type=int,
+        default=100,
+        help="of shards: neighbours that are kept for each query (default 100)",
+    )
     how = "of shards: how vectors are compared (default cosine)"
     flag("--similarity", default="cosine", choices=("cosine", "euclidean"), help=how)
     _config.add_sections(parser, words, SECTIONS)
@@ -52,10 +61,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.similarity != "cosine":
         given.append("--similarity")
     if given:
-        raise ValueError(f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER.")
+        raise ValueError(
+            f"{', '.join(given)} is for folders of shards; name the other one with --gallery FOLDER."
+        )
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
+    run = lab.runs.open(
+        arguments.run, arguments.runs, arguments.allow
+    )  # before what takes seconds to load
     from lab.cli import _config
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores
@@ -82,17 +95,29 @@ def _shards(arguments: argparse.Namespace) -> None:
     from lab.search.galleries.shards import in_memory, open_gallery
 
     # Refuse flags that shards cannot follow.
-    flags = [flag for flag in _config.given_flags(arguments) if flag.startswith(("--evaluation", "--testing"))]
+    flags = [
+        flag
+        for flag in _config.given_flags(arguments)
+        if flag.startswith(("--evaluation", "--testing"))
+    ]
     if flags:
-        raise ValueError(f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out.")
+        raise ValueError(
+            f"{', '.join(flags)} cannot be had of shards, which are measured as they are; leave it out."
+        )
     of_runs = ("split", "device", "encoder", "runs", "allow")
     given = [f"--{name}" for name in of_runs if getattr(arguments, name)]
     if given:
-        raise ValueError(f"{', '.join(given)} cannot be had of folders of shards, which --gallery names; leave it out.")
+        raise ValueError(
+            f"{', '.join(given)} cannot be had of folders of shards, which --gallery names; leave it out."
+        )
     queries = open_gallery(arguments.run)
     gallery = open_gallery(arguments.gallery)
     maker = Maker.planned(queries.about["plan"])
-    note = "" if maker is None else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
+    note = (
+        ""
+        if maker is None
+        else maker.note_on(Maker.planned(gallery.about["plan"]), str(gallery.folder))
+    )
     chosen = _config.merged(arguments, {"metrics": SHARDED})["metrics"]
     metrics = {metric["name"]: lab.metrics.create(**metric) for metric in chosen}
     # Measure one shard after the other, and tell what was found.
@@ -106,7 +131,10 @@ def _shards(arguments: argparse.Namespace) -> None:
         ),
         arguments.quiet,
     )
-    show([{"metric": name, "value": value} for name, value in measured.values.items()], as_json=arguments.json)
+    show(
+        [{"metric": name, "value": value} for name, value in measured.values.items()],
+        as_json=arguments.json,
+    )
     say(
         f"{len(queries):,} queries against {len(gallery):,} items in {measured.seconds:.1f} s{note}; "
         f"{measured.excluded:,} have no positive and are not counted."

@@ -31,13 +31,29 @@ COLUMNS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("file", metavar="FILE", help="file of vectors, or folder")
-    flag("--table", metavar="FILE", help="CSV, Parquet or Arrow file with more columns, its rows in the same order")
+    flag(
+        "--table",
+        metavar="FILE",
+        help="CSV, Parquet or Arrow file with more columns, its rows in the same order",
+    )
     for name, help in COLUMNS.items():
         flag(f"--{name.replace('_', '-')}", metavar="COLUMN", help=help)
-    flag("--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it")
+    flag(
+        "--root", metavar="FOLDER", help="folder of the pictures; the keys are then paths below it"
+    )
     flag("--like", metavar="RUN", help="a run on the same images, to compare this one with")
-    flag("--encoder", default="", metavar="WORDS", help="what made the vectors, for instance the backbone")
-    flag("--method", default="", metavar="NAME", help="loss or method; a report puts the runs of one method in a row")
+    flag(
+        "--encoder",
+        default="",
+        metavar="WORDS",
+        help="what made the vectors, for instance the backbone",
+    )
+    flag(
+        "--method",
+        default="",
+        metavar="NAME",
+        help="loss or method; a report puts the runs of one method in a row",
+    )
     flag("--seed", type=int, metavar="N", help="seed of the training, where there was one")
     lengths = "scale the vectors to unit length; or keep their lengths and compare by distance"
     flag("--normalise", action=argparse.BooleanOptionalAction, help=lengths)

@@ -40,8 +40,12 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.classroom:
         from lab.cli._classroom import prepare
 
-        names = prepare(shipped.folder("notebooks"), Path(arguments.classroom), arguments.repository)
-        say(f"{len(names)} notebooks for students and for the teacher, and SYLLABUS.md, are in {arguments.classroom}.")
+        names = prepare(
+            shipped.folder("notebooks"), Path(arguments.classroom), arguments.repository
+        )
+        say(
+            f"{len(names)} notebooks for students and for the teacher, and SYLLABUS.md, are in {arguments.classroom}."
+        )
         return
     if arguments.slides:
         from lab.cli._slides import write
@@ -52,8 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
     originals = shipped.folder("notebooks")
     added = working_copy(originals, copy)
     say(f"Your notebooks are in {copy} ({len(added)} new). Stop JupyterLab with Ctrl-C.")
-    words = children.python("-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1")
-    words += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # no network
+    words = children.python(
+        "-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"
+    )
+    words += [
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # no network
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--allow-root")
     if arguments.no_browser:
@@ -62,7 +71,9 @@ def run(arguments: argparse.Namespace) -> None:
     folders = [str(Path(__file__).parent / "jupyter")]
     if os.environ.get("JUPYTER_CONFIG_PATH"):
         folders.append(os.environ["JUPYTER_CONFIG_PATH"])
-    os.execve(words[0], words, children.environment({"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)}))
+    os.execve(
+        words[0], words, children.environment({"JUPYTER_CONFIG_PATH": os.pathsep.join(folders)})
+    )
 
 
 def working_copy(originals: Path, copy: Path) -> list[str]:
@@ -77,7 +88,9 @@ def working_copy(originals: Path, copy: Path) -> list[str]:
     if not sources:
         raise ValueError(f"There are no notebooks in {originals}; install Rankscope again.")
     if copy.resolve() == originals.resolve():
-        raise ValueError("The working copy must be another folder than the originals; give --folder another name.")
+        raise ValueError(
+            "The working copy must be another folder than the originals; give --folder another name."
+        )
     copy.mkdir(parents=True, exist_ok=True)
     sources += originals.glob("whole_lab.py")
     added = [source.name for source in sources if not (copy / source.name).exists()]

@@ -48,7 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("kind", nargs="?", metavar="KIND", help=f"what to list: {', '.join(KINDS)}")
     flag("name", nargs="?", metavar="NAME", help="explain this one instead of listing all")
-    flag("folder", nargs="?", metavar="FOLDER", help="of a data set: where it lies, to be checked and counted")
+    flag(
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="of a data set: where it lies, to be checked and counted",
+    )
     flag("--download", action="store_true", help="fetch the data set into FOLDER first")
     add_flags(parser, "json")
 
@@ -57,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     kind = arguments.kind
     name = arguments.name
     if arguments.folder and kind != "data" or arguments.download and not arguments.folder:
-        raise ValueError("A folder is a data set's, and --download fetches into one: lab list data NAME FOLDER.")
+        raise ValueError(
+            "A folder is a data set's, and --download fetches into one: lab list data NAME FOLDER."
+        )
     if kind is None:
         rows = []
         for listed_kind, package_name in KINDS.items():
@@ -115,7 +122,9 @@ def listed(package: ModuleType) -> list[dict]:
         row["knobs"] = " ".join(knob.name for knob in describe(entry.Knobs))
         rows.append(row)
     blank = dict.fromkeys(rows[0], "")
-    return rows + [{**blank, "name": name, "purpose": sentence} for name, sentence in errors.items()]
+    return rows + [
+        {**blank, "name": name, "purpose": sentence} for name, sentence in errors.items()
+    ]
 
 
 def _folder(name: str, arguments: argparse.Namespace) -> int:
@@ -151,7 +160,12 @@ def _sizes(name: str, path: str) -> list[dict]:
     rows = []
     for split, part in dataset.splits.items():
         counts = part.by_class(dataset.labels)[1]
-        row = {"split": split, "images": len(part), "classes": len(counts), "mean": round(float(counts.mean()), 1)}
+        row = {
+            "split": split,
+            "images": len(part),
+            "classes": len(counts),
+            "mean": round(float(counts.mean()), 1),
+        }
         for label, share in quartiles.items():
             row[label] = int(np.percentile(counts, share, method="lower"))
         rows.append(row)
@@ -162,7 +176,9 @@ def _problems(records: Iterator[Any]) -> list[str]:
     """Show how far the work is, and return the problems that were found, each once."""
     from lab.cli._progress import follow
 
-    return list(dict.fromkeys(record.sentence for record in follow(records) if hasattr(record, "sentence")))
+    return list(
+        dict.fromkeys(record.sentence for record in follow(records) if hasattr(record, "sentence"))
+    )
 
 
 def _recipes(arguments: argparse.Namespace) -> None:
@@ -179,7 +195,12 @@ def _recipes(arguments: argparse.Namespace) -> None:
         print(recipe.text, end="")
         return
     facts = _line(recipe)
-    facts |= {"command": recipe.command, "head": recipe.head, "config": recipe.sections, "cost": vars(recipe.cost)}
+    facts |= {
+        "command": recipe.command,
+        "head": recipe.head,
+        "config": recipe.sections,
+        "cost": vars(recipe.cost),
+    }
     print_json({**facts, "published": [vars(row) for row in recipe.rows]})
 
 

@@ -16,11 +16,19 @@ PLACE = 33
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", nargs="?", help="take images of this run, by default the bundled emoji")
+    parser.add_argument(
+        "run", nargs="?", help="take images of this run, by default the bundled emoji"
+    )
     add_flags(parser, "runs", "allow")
-    parser.add_argument("--split", default="test", help="split whose images are taken (default test)")
-    parser.add_argument("--output", default="playground.html", help="file to write (default playground.html)")
-    parser.add_argument("--no-browser", action="store_true", help="write the file and do not open it")
+    parser.add_argument(
+        "--split", default="test", help="split whose images are taken (default test)"
+    )
+    parser.add_argument(
+        "--output", default="playground.html", help="file to write (default playground.html)"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="write the file and do not open it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -32,11 +32,25 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag = parser.add_argument
     add_flags(parser, "run", "runs", "json", "encoder", "allow")
     flag("image", nargs="*", help="image files; - reads one from standard input")
-    flag("--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too")
+    flag(
+        "--text", metavar="WORDS", help="search with words, if the run's encoder embeds words, too"
+    )
     together = "one search with all images, by their mean or by the best match of any"
     flag("--together", choices=("mean", "best"), help=together)
-    flag("--like", nargs="+", metavar="IMAGE", default=[], help="move the search towards these images")
-    flag("--unlike", nargs="+", metavar="IMAGE", default=[], help="move the search away from these images")
+    flag(
+        "--like",
+        nargs="+",
+        metavar="IMAGE",
+        default=[],
+        help="move the search towards these images",
+    )
+    flag(
+        "--unlike",
+        nargs="+",
+        metavar="IMAGE",
+        default=[],
+        help="move the search away from these images",
+    )
     add_gallery(parser, words)
     flag("--k", type=int, default=10, help="neighbours to show (default 10)")
     flag("--least", type=float, metavar="SCORE", help="show only neighbours of at least this score")
@@ -59,7 +73,9 @@ def add_gallery(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
     flag("--search", choices=offered, help="index to search with (default exact)")
     name = _flags.early(words, search="store").search
     if name in offered:  # only then: an index takes seconds to load
-        _flags.add_knobs(parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity"))
+        _flags.add_knobs(
+            parser, "search", search.get(name).Knobs, f"index ({name})", without=("k", "similarity")
+        )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -97,9 +113,13 @@ def run(arguments: argparse.Namespace) -> None:
             unknown=arguments.unknown,
         )
         hits += hits_of_query
-        query_rows = [_row(hit, model, arguments) for hit in hits_of_query if _is_shown(hit, arguments)]
+        query_rows = [
+            _row(hit, model, arguments) for hit in hits_of_query if _is_shown(hit, arguments)
+        ]
         if arguments.unknown and not hits_of_query:
-            query_rows = [{"rank": None, "score": None, "same": None, "class": "unknown", "image": None}]
+            query_rows = [
+                {"rank": None, "score": None, "same": None, "class": "unknown", "image": None}
+            ]
         if len(queries) > 1:
             query_rows = [{"query": name, **row} for row in query_rows]
         rows += query_rows
@@ -139,7 +159,9 @@ def model_of(arguments: argparse.Namespace) -> Model:
     """
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
+    run = lab.runs.open(
+        arguments.run, arguments.runs, arguments.allow
+    )  # before what takes seconds to load
     for flag, value in (("--gallery", arguments.gallery), ("--search", arguments.search)):
         if arguments.index and value:
             raise ValueError(f"--index names what is searched and how; leave out {flag} {value}.")
@@ -152,7 +174,9 @@ def model_of(arguments: argparse.Namespace) -> Model:
     name = arguments.search or "exact"
     knobs = _flags.collect(arguments, "search", lab.search.get(name).Knobs)
     index = Path(arguments.index) if arguments.index else name
-    model = lab.load(run, arguments.split, arguments.gallery, arguments.runs, arguments.encoder, index, **knobs)
+    model = lab.load(
+        run, arguments.split, arguments.gallery, arguments.runs, arguments.encoder, index, **knobs
+    )
     drain(model.embedding(), arguments.quiet)
     if model.from_folder:
         say(model.images.classes_sentence)
@@ -169,4 +193,6 @@ def _piped() -> Any:
     try:
         return open_rgb(data, "it")
     except ImageError as error:
-        raise ValueError(f"Standard input is no picture, and `-` reads one from there: {error}") from None
+        raise ValueError(
+            f"Standard input is no picture, and `-` reads one from there: {error}"
+        ) from None

@@ -37,7 +37,12 @@ def run(arguments: argparse.Namespace) -> None:
     for reference in received.references:
         permission = "allowed" if reference.allowed else reference.right
         wishes.append(
-            {"names": reference.value, "kind": reference.kind, "in": reference.knob, "to allow it": permission}
+            {
+                "names": reference.value,
+                "kind": reference.kind,
+                "in": reference.knob,
+                "to allow it": permission,
+            }
         )
         if not reference.allowed and reference.kind != "program" and reference.right not in rights:
             rights.append(reference.right)
@@ -47,7 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
         words = ["lab", "query", shlex.quote(path), "photo.jpg", "--gallery", "FOLDER", *rights]
     following = " ".join(words)
     if arguments.json:
-        facts = {"path": path, "holds": received.holds, "references": wishes, "left_out": received.left_out}
+        facts = {
+            "path": path,
+            "holds": received.holds,
+            "references": wishes,
+            "left_out": received.left_out,
+        }
         print_json({**facts, "next": following})
         return
     print(f"Received {path}:")

@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("--address", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add_flags(parser, "token")
     flag("--megabytes", type=float, default=20, help="most that a request may have (default 20)")
-    flag("--pixels", type=int, default=50_000_000, help="most that a picture may have (default 50,000,000)")
+    flag(
+        "--pixels",
+        type=int,
+        default=50_000_000,
+        help="most that a picture may have (default 50,000,000)",
+    )
     flag("--at-once", type=int, default=16, help="requests read or answered at a time (default 16)")
 
 
@@ -67,8 +72,12 @@ def _token(address: str, needed: bool) -> str:
     chosen = os.environ.get("LAB_TOKEN", "")
     if not needed:
         if address not in LOCAL:
-            raise ValueError(f"{address} is open to other machines, so requests must bring a token: drop --no-token.")
+            raise ValueError(
+                f"{address} is open to other machines, so requests must bring a token: drop --no-token."
+            )
         return ""
     if chosen and len(chosen) < 16:
-        raise ValueError("LAB_TOKEN must have at least 16 characters; leave it out, and one is made up.")
+        raise ValueError(
+            "LAB_TOKEN must have at least 16 characters; leave it out, and one is made up."
+        )
     return chosen or secrets.token_urlsafe(24)

@@ -25,9 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag = parser.add_argument
     flag("file", metavar="FILE", help="YAML file that says what to vary, as above")
     _launching.add_on(parser, words, default="local")
-    flag("--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)")
     flag(
-        "--no-wait", action="store_true", help="submit the runs and return at once; they continue without this command"
+        "--at-once", type=int, default=8, help="with search: tpe, runs at the same time (default 8)"
+    )
+    flag(
+        "--no-wait",
+        action="store_true",
+        help="submit the runs and return at once; they continue without this command",
     )
     flag("--dry-run", action="store_true", help="show the runs and train none")
     add_flags(parser, "runs", "json")
@@ -47,16 +51,24 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     launcher = launcher_of(arguments)
     if launcher is None:
-        raise ValueError("The runs of a sweep go through a launcher; take --on local for the queue of this machine.")
+        raise ValueError(
+            "The runs of a sweep go through a launcher; take --on local for the queue of this machine."
+        )
     root = arguments.runs or lab.runs.default_root()
     if arguments.no_wait and not launcher.outlives:
-        raise ValueError("This launcher's runs end with the command that started them; leave --no-wait out.")
+        raise ValueError(
+            "This launcher's runs end with the command that started them; leave --no-wait out."
+        )
     if arguments.no_wait:
-        say(f"{len(sweeps.hand_over(plan, root, launcher))} runs handed over; `lab runs` shows them.")
+        say(
+            f"{len(sweeps.hand_over(plan, root, launcher))} runs handed over; `lab runs` shows them."
+        )
         return 0
     # Report each trial as it ends, then all of them, best first.
     trials = []
-    say(f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it.")
+    say(
+        f"{plan.size} runs on {arguments.on}; Ctrl-C leaves the sweep, and the same command goes on with it."
+    )
     for trial in sweeps.carry_out(plan, root, launcher, arguments.at_once):
         if trial is not None:
             trials.append(trial)

@@ -23,13 +23,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--far", type=float, metavar="SHARE", help=far)
     flag("--at", type=float, metavar="SIMILARITY", help="use this similarity instead")
     flag("--split", default="test", help="embedded split to choose it on (default test)")
-    flag("--classes", type=int, default=5, metavar="N", help="classes to list, the worst served first (default 5)")
+    flag(
+        "--classes",
+        type=int,
+        default=5,
+        metavar="N",
+        help="classes to list, the worst served first (default 5)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
-    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)  # before what takes seconds to load
+    run = lab.runs.open(
+        arguments.run, arguments.runs, arguments.allow
+    )  # before what takes seconds to load
     if arguments.far is not None and arguments.at is not None:
         raise ValueError("Give --far or --at, not both: each of them sets the threshold.")
     if arguments.classes < 1:
@@ -58,13 +66,30 @@ def run(arguments: argparse.Namespace) -> None:
             }
         )
     if arguments.json:
-        facts = {name: getattr(kept, name) for name in ("value", "similarity", "split", "checkpoint", "step")}
-        facts |= {"pairs of one class": kept.same, "pairs of two classes": kept.other, "queries": kept.queries}
-        print_json({"run": run.name, **facts, "rates": kept.rates, "opis": pairs.opis, "worst classes": worst})
+        facts = {
+            name: getattr(kept, name)
+            for name in ("value", "similarity", "split", "checkpoint", "step")
+        }
+        facts |= {
+            "pairs of one class": kept.same,
+            "pairs of two classes": kept.other,
+            "queries": kept.queries,
+        }
+        print_json(
+            {
+                "run": run.name,
+                **facts,
+                "rates": kept.rates,
+                "opis": pairs.opis,
+                "worst classes": worst,
+            }
+        )
         return
     rates = []
     for name, (value, low, high) in kept.rates.items():
-        rates.append({"rate": name, "value": value, "low": low, "high": high, "of": threshold.RATES[name]})
+        rates.append(
+            {"rate": name, "value": value, "low": low, "high": high, "of": threshold.RATES[name]}
+        )
     show(rates, as_json=False)
     show(worst, as_json=False, empty="No class has pairs of both kinds.")
     drawn = f" (drawn of {pairs.of:,})" if pairs.of > kept.queries else ""

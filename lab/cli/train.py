@@ -67,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     add_flags(parser, "runs", "json", "allow")
     from lab.runs.config import SECTIONS
 
-    _config.add_sections(parser, words, [name for name in SECTIONS if not (again and name == "encoder")])
+    _config.add_sections(
+        parser, words, [name for name in SECTIONS if not (again and name == "encoder")]
+    )
 
 
 def _program_again(words: Sequence[str]) -> bool:
@@ -103,7 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
     if launcher is not None:
         return _launched(arguments, launcher)
     if arguments.seeds is not None:
-        raise ValueError("--seeds makes several runs, and this process trains one; say where, for instance --on local.")
+        raise ValueError(
+            "--seeds makes several runs, and this process trains one; say where, for instance --on local."
+        )
     if _alone():
         run = _begun(arguments) or _opened(arguments)  # torchrun may be left with one process
         if not arguments.queue:
@@ -150,7 +154,9 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml().encode()
-    folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")  # hidden: a run that is being created
+    folders = (
+        [root / arguments.name] if arguments.name else root.glob("[!.]*")
+    )  # hidden: a run that is being created
     written = [folder / "config.yaml" for folder in folders]
     same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
@@ -169,13 +175,17 @@ def _opened(arguments: argparse.Namespace) -> Run:
         flags = [flag for flag in _config.given_flags(arguments) if flag != "--config"]
         if flags or arguments.name:
             left_out = ", ".join(flags) or "--name"
-            raise ValueError(f"A resumed run keeps its configuration; leave out {left_out}, or give --config FILE.")
+            raise ValueError(
+                f"A resumed run keeps its configuration; leave out {left_out}, or give --config FILE."
+            )
         run = lab.runs.open(arguments.resume, arguments.runs, arguments.allow)
         if arguments.config:
             take_config(run, _config.config_of(arguments))
         if elsewhere:
             check_elsewhere(arguments.program or run.config.program)
-        check_at_hand(run, _custom(run, arguments))  # before it is put into the queue, where nobody would hear
+        check_at_hand(
+            run, _custom(run, arguments)
+        )  # before it is put into the queue, where nobody would hear
         if arguments.allow:
             take_over(run)
         return run
@@ -200,13 +210,17 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
     from lab.cli import _config
 
     if arguments.queue or arguments.export or not _alone():
-        raise ValueError("--on hands the run to a launcher; leave out --queue, --export and torchrun.")
+        raise ValueError(
+            "--on hands the run to a launcher; leave out --queue, --export and torchrun."
+        )
     # One run, or one per seed.
     if arguments.seeds is None or arguments.resume:
         runs = [_opened(arguments)]
         snapshot = runs[0].snapshot()
         if snapshot.place and snapshot.seen_through:
-            raise ValueError(f"Run {runs[0].name} is in the hands of {snapshot.place.words}; stop it first.")
+            raise ValueError(
+                f"Run {runs[0].name} is in the hands of {snapshot.place.words}; stop it first."
+            )
     elif arguments.seeds < 1:
         raise ValueError(f"--seeds must be at least 1, got {arguments.seeds}.")
     else:
@@ -218,7 +232,9 @@ def _launched(arguments: argparse.Namespace, launcher: Launcher) -> int:
             lab.runs.check_available(arguments.runs or lab.runs.default_root(), name)
         runs = []
         for seed, name in names.items():
-            runs.append(lab.runs.create(config.changed("training.seed", seed), arguments.runs, name))
+            runs.append(
+                lab.runs.create(config.changed("training.seed", seed), arguments.runs, name)
+            )
     # Hand over, wait, and show the scores.
     launcher.submit(runs)
     say(f"{len(runs)} handed over to {arguments.on}: {', '.join(run.name for run in runs)}.")
@@ -247,7 +263,9 @@ def _live(arguments: argparse.Namespace) -> list:
     for name in arguments.export:
         exporter = exporters.create(name)
         if not isinstance(exporter, exporters.CurveExporter):
-            raise ValueError(f"--export writes curves, and {name} has none; use lab export after the training.")
+            raise ValueError(
+                f"--export writes curves, and {name} has none; use lab export after the training."
+            )
         exporter.check_installed()
         exporting.append(exporter)
     return exporting
@@ -289,7 +307,9 @@ def _go(
     if spent and not arguments.quiet:
         say(in_words(spent))
     show_scores(run, as_json=arguments.json)
-    if run.state == "finished" and (run.path / "launch.json").is_file():  # of the queue: its map is looked at next
+    if (
+        run.state == "finished" and (run.path / "launch.json").is_file()
+    ):  # of the queue: its map is looked at next
         from lab.maps import kept
 
         with suppress(OSError):
@@ -329,9 +349,16 @@ class StopOnSignal:
         if self.status:
             raise KeyboardInterrupt
         self.status = 128 + number
-        if number == signal.SIGHUP:  # writing to a terminal that is gone would fail, and end the run before it saved
+        if (
+            number == signal.SIGHUP
+        ):  # writing to a terminal that is gone would fail, and end the run before it saved
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in self._terminals:
                 os.dup2(nowhere, stream)
-        with suppress(OSError):  # a closed terminal; and not print, which a signal may have come in the middle of
-            os.write(2, b"\nlab: Stopping: this step is finished and saved; press Ctrl-C again to end at once.\n")
+        with suppress(
+            OSError
+        ):  # a closed terminal; and not print, which a signal may have come in the middle of
+            os.write(
+                2,
+                b"\nlab: Stopping: this step is finished and saved; press Ctrl-C again to end at once.\n",
+            )

@@ -62,8 +62,12 @@ def unreadable(path: Path, reason: object) -> Unreadable:
     name = path.stem.partition(".")[0] if path.parent.name == "checkpoints" else path.parent.name
     still = STILL.get("shard" if path.name.startswith("shard-") else name, "")
     if not bears_mark(path):
-        return Unreadable(f"{path} is no file of Rankscope: it is {what_is(path)}{still and '; '}{still}.")
-    why = " ".join(str(reason).split()).rstrip(".")  # a damaged header is quoted with its line breaks
+        return Unreadable(
+            f"{path} is no file of Rankscope: it is {what_is(path)}{still and '; '}{still}."
+        )
+    why = " ".join(str(reason).split()).rstrip(
+        "."
+    )  # a damaged header is quoted with its line breaks
     still = still or "move it away, everything else can still be read"
     return Damaged(f"{path} cannot be read, it is damaged ({why}); {still}.")
 
@@ -84,7 +88,9 @@ def bears_mark(path: Path) -> bool:
     return any(f'"{name}":'.encode() in begin for name in (CHECKSUMS, "header"))
 
 
-def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None) -> None:
+def write(
+    path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any] | None = None
+) -> None:
     """Write arrays and a JSON header atomically.
 
     Raises:
@@ -93,7 +99,10 @@ def write(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any
     from safetensors.numpy import save
 
     plain = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    write_bytes(Path(path), save(plain, {"header": json.dumps(dict(header or {})), CHECKSUMS: checksums(plain)}))
+    write_bytes(
+        Path(path),
+        save(plain, {"header": json.dumps(dict(header or {})), CHECKSUMS: checksums(plain)}),
+    )
 
 
 def read(path: Path, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
@@ -164,13 +173,19 @@ def check_shapes(path: Path, arrays: Mapping[str, np.ndarray], shapes: Mapping[s
         array = arrays.get(name)
         if array is None:
             raise unreadable(path, f"it lacks {name}")
-        expected = [int(letter) if letter.isdigit() else known.get(letter, letter) for letter in dimensions]
+        expected = [
+            int(letter) if letter.isdigit() else known.get(letter, letter) for letter in dimensions
+        ]
         fits = array.dtype.kind in NUMBERS[kind] and array.ndim == len(dimensions)
         for letter, length in zip(dimensions, array.shape, strict=False):
-            fits = fits and length == (int(letter) if letter.isdigit() else known.setdefault(letter, length))
+            fits = fits and length == (
+                int(letter) if letter.isdigit() else known.setdefault(letter, length)
+            )
         if not fits:
             wanted = ", ".join(map(str, expected))
-            raise unreadable(path, f"{name} is {array.dtype} {list(array.shape)} in place of {kind} [{wanted}]")
+            raise unreadable(
+                path, f"{name} is {array.dtype} {list(array.shape)} in place of {kind} [{wanted}]"
+            )
 
 
 NUMBERS = {"float": "f", "int": "iu"}
@@ -201,7 +216,9 @@ def stamp_of(path: Path, name: str) -> str:
 class ArrayHead(Stored):
     """What the head of a safetensors file says of one array."""
 
-    dtype: Literal["F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"]
+    dtype: Literal[
+        "F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"
+    ]
     shape: Annotated[list[Count], Field(max_length=8)]
     data_offsets: tuple[Count, Count]
 
@@ -216,7 +233,9 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # safetensors calls every reason a missing file
+        os.close(
+            os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        )  # safetensors calls every reason a missing file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     try:
@@ -254,7 +273,9 @@ def mapped(path: Path, names: Collection[str]) -> dict[str, np.ndarray]:
             kind, begin = kinds[entry["dtype"]], 8 + size + first
             if kind.itemsize * math.prod(shape) != last - first or 8 + size + last > whole:
                 raise ValueError(f"{name} has another size than its place in the file")
-            arrays[name] = np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
+            arrays[name] = (
+                np.memmap(path, kind, "c", begin, shape) if first < last else np.empty(shape, kind)
+            )
         return arrays
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
@@ -277,7 +298,10 @@ def verify(path: Path, metadata: Mapping[str, str], arrays: Mapping[str, np.ndar
         written = parse_json(metadata.get(CHECKSUMS, "{}").encode())
     except ValueError as error:
         raise unreadable(path, error) from None
-    changed = next((name for name, values in arrays.items() if written and written.get(name) != _crc(values)), None)
+    changed = next(
+        (name for name, values in arrays.items() if written and written.get(name) != _crc(values)),
+        None,
+    )
     if changed:
         raise unreadable(path, f"{changed} has changed since it was written")
 
@@ -296,7 +320,10 @@ class Names(Sequence[str]):
     def of(cls, names: Iterable[str]) -> Names:
         """These names, packed."""
         encoded = [str(name).encode() for name in names]
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(one) for one in encoded], dtype=np.int64))
+        return cls(
+            np.frombuffer(b"".join(encoded), np.uint8),
+            np.cumsum([len(one) for one in encoded], dtype=np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -305,7 +332,9 @@ class Names(Sequence[str]):
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
         row = range(len(self))[row]
-        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode(errors="replace")
+        return bytes(self.joined[self.ends[row - 1] if row else 0 : self.ends[row]]).decode(
+            errors="replace"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Names):

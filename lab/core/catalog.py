@@ -57,7 +57,9 @@ class Catalog(Generic[Entry]):
             ImportError: the entry's file does not define a class of its name, or a plug-in cannot be loaded; names the
                 file or the distribution.
         """
-        name = name if isinstance(name, str) else repr(name)  # a file may hold anything in its place
+        name = (
+            name if isinstance(name, str) else repr(name)
+        )  # a file may hold anything in its place
         if name in self._added:
             return self._added[name]
         if name in _listed(self.package):
@@ -71,7 +73,9 @@ class Catalog(Generic[Entry]):
         elif plugin := self._plugins().get(name):
             entry = self._loaded(plugin)
         else:
-            meant = {one: entry for entry, one in self.classes().items()}.get(name) or near(name, self.names())
+            meant = {one: entry for entry, one in self.classes().items()}.get(name) or near(
+                name, self.names()
+            )
             hint = f" Did you mean {meant!r}?" if meant else ""
             raise ValueError(
                 f"There is no {self.kind} {quoted(name)}.{hint} Known: {', '.join(self.names())}. One from another "
@@ -125,7 +129,9 @@ class Catalog(Generic[Entry]):
         words = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"  # where the next word of a class's name begins
         name = name or re.sub(words, "_", getattr(entry, "__name__", "")).lower()
         if name in _listed(self.package) or name in self._plugins():
-            raise ValueError(f"There is a {self.kind} {name!r} already; add yours under another name.")
+            raise ValueError(
+                f"There is a {self.kind} {name!r} already; add yours under another name."
+            )
         if wrong := self._misfit(entry):
             raise ValueError(f"{getattr(entry, '__name__', entry)!s} {wrong}.")
         self._added[name], _names[entry] = entry, name
@@ -153,7 +159,9 @@ class Catalog(Generic[Entry]):
         try:
             entry = plugin.load()
         except Exception as error:
-            raise ImportError(f"{origin} cannot be loaded ({type(error).__name__}: {error}).") from error
+            raise ImportError(
+                f"{origin} cannot be loaded ({type(error).__name__}: {error})."
+            ) from error
         if wrong := self._misfit(entry):
             raise ImportError(f"{origin} {wrong}.")
         return entry

@@ -51,10 +51,14 @@ def listening(address: str, port: int) -> socket.socket:
     except OverflowError:
         raise ValueError(f"--port must be between 1 and 65535, got {port}.") from None
     except socket.gaierror:
-        raise ValueError(f"There is no address {address} on this machine; choose another --address.") from None
+        raise ValueError(
+            f"There is no address {address} on this machine; choose another --address."
+        ) from None
     except OSError as error:
         why = os.strerror(error.errno or 0)  # Python's own words repeat the address
-        raise ValueError(f"Nothing can listen on {address}, port {port}: {why}; choose another --port.") from None
+        raise ValueError(
+            f"Nothing can listen on {address}, port {port}: {why}; choose another --port."
+        ) from None
 
 
 def _is_number(address: str) -> bool:
@@ -174,7 +178,9 @@ def surplus(connections: Iterable[Any], newest: BoundedConnection) -> BoundedCon
     oldest one whose request has not arrived completely, and else the newest one. Requests that have arrived, and
     websockets, which have shown their token, stay.
     """
-    others = [one for one in connections if isinstance(one, BoundedConnection) and one is not newest]
+    others = [
+        one for one in connections if isinstance(one, BoundedConnection) and one is not newest
+    ]
     idle = [one for one in others if one.idle]
     if idle:
         addresses = Counter(_address(one) for one in idle)

@@ -73,7 +73,13 @@ class Estimate:
         found = check(stored, EstimateFile, name)
         mean = found["mean"]
         values = tuple(float("nan") if value is None else value for value in found["values"])
-        return cls(float("nan") if mean is None else mean, found["deviation"], found["low"], found["high"], values)
+        return cls(
+            float("nan") if mean is None else mean,
+            found["deviation"],
+            found["low"],
+            found["high"],
+            values,
+        )
 
     @property
     def count(self) -> int:
@@ -100,7 +106,9 @@ def paired(after: Estimate, before: Estimate, level: float = LEVEL) -> Estimate:
         ValueError: they were not measured equally often.
     """
     if after.count != before.count:
-        raise ValueError(f"Gains are taken seed by seed, but there are {after.count} and {before.count} measurements.")
+        raise ValueError(
+            f"Gains are taken seed by seed, but there are {after.count} and {before.count} measurements."
+        )
     return Estimate.of([a - b for a, b in zip(after.values, before.values, strict=True)], level)
 
 

@@ -26,16 +26,30 @@ def explain(error: BaseException, resumable: bool = False) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         where = f" while writing {error.filename}" if error.filename else ""
-        after = " What was saved is intact, and the training goes on with --resume." if resumable else ""
+        after = (
+            " What was saved is intact, and the training goes on with --resume."
+            if resumable
+            else ""
+        )
         return f"The disk is full{where}: free some space.{after}"
-    if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM) and error.filename:
+    if (
+        isinstance(error, OSError)
+        and error.errno in (errno.EACCES, errno.EROFS, errno.EPERM)
+        and error.filename
+    ):
         return f"No permission to use {error.filename}: choose another folder or change its rights."
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: move it away."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
-    if isinstance(error, OSError) and error.errno and error.strerror:  # Python puts a number before it
-        return f"{error.strerror}." if error.filename is None else f"{str(error.filename)[:200]}: {error.strerror}."
+    if (
+        isinstance(error, OSError) and error.errno and error.strerror
+    ):  # Python puts a number before it
+        return (
+            f"{error.strerror}."
+            if error.filename is None
+            else f"{str(error.filename)[:200]}: {error.strerror}."
+        )
     if isinstance(error, ModuleNotFoundError) and (sentence := missing(error)):
         return sentence
     if isinstance(error, RuntimeError) and "home directory" in text:
@@ -77,7 +91,12 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether Python, NumPy or torch could not allocate memory, on the processor or on a GPU."""
     named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     text = str(error)
-    return named or "can't allocate memory" in text or "not enough memory" in text or "Storage size" in text
+    return (
+        named
+        or "can't allocate memory" in text
+        or "not enough memory" in text
+        or "Storage size" in text
+    )
 
 
 def need(what: str, extra: str, *modules: str) -> None:
@@ -95,7 +114,9 @@ def faiss_library() -> Any:
     try:
         import faiss
     except ModuleNotFoundError:
-        raise ValueError("This needs faiss, which is not installed: pip install faiss-cpu.") from None
+        raise ValueError(
+            "This needs faiss, which is not installed: pip install faiss-cpu."
+        ) from None
     return faiss
 
 

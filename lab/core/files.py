@@ -44,7 +44,9 @@ def check_allowed() -> None:
         GuestRefused: the visitor is a guest.
     """
     if guest():
-        raise GuestRefused("Guests may look at everything and change nothing; ask the owner for the other address.")
+        raise GuestRefused(
+            "Guests may look at everything and change nothing; ask the owner for the other address."
+        )
 
 
 SETTINGS = ("runs", "cache", "kernels", "webhook")
@@ -62,7 +64,11 @@ def setting(key: str) -> str:
 
 def settings_file() -> Path:
     """Where a person's file of settings lies, or would."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "rankscope", "config.yaml")
+    return Path(
+        os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"),
+        "rankscope",
+        "config.yaml",
+    )
 
 
 @cache
@@ -75,7 +81,9 @@ def _in_file(path: Path) -> Mapping[str, str]:
         held = yaml_reader.load(path.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {' '.join(str(error).split())[:200]}.") from None
-    entries: list[tuple[Any, Any]] = list(held.items()) if isinstance(held, dict) else [(held, None)]
+    entries: list[tuple[Any, Any]] = (
+        list(held.items()) if isinstance(held, dict) else [(held, None)]
+    )
     for key, value in entries:
         if key not in SETTINGS or not isinstance(value, str):
             wrong = f"{str(key)[:50]!r} is none of them, or has no text"
@@ -86,7 +94,11 @@ def _in_file(path: Path) -> Mapping[str, str]:
 def cache_folder() -> Path:
     """Where what can be made again is kept: the environment variable LAB_CACHE, or `rankscope` among the caches."""
     chosen = setting("cache")
-    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or whole("~/.cache")) / "rankscope"
+    return (
+        Path(chosen)
+        if chosen
+        else Path(os.environ.get("XDG_CACHE_HOME") or whole("~/.cache")) / "rankscope"
+    )
 
 
 def whole(path: Path | str) -> Path:
@@ -146,7 +158,9 @@ def making(folder: Path) -> Iterator[Path]:
     check_allowed()
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")  # a killed one may have left its own
+    temporary = folder.with_name(
+        f".{folder.name}.{secrets.token_hex(6)}.tmp"
+    )  # a killed one may have left its own
     temporary.mkdir()
     try:
         with _naming_a_full_disk(folder):
@@ -200,7 +214,9 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     with checked(path).open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"{path} is larger than {most // 10**6:,} MB, so it is no text that is read here.")
+        raise ValueError(
+            f"{path} is larger than {most // 10**6:,} MB, so it is no text that is read here."
+        )
     return content
 
 
@@ -224,9 +240,14 @@ def parse_json(content: bytes, infinite: bool = False) -> dict[str, Any]:
     """
     try:
         text = content.decode("utf-8")
-        large = _finite if _LARGE.search(content) else None  # else the parser's own, which is quicker
+        large = (
+            _finite if _LARGE.search(content) else None
+        )  # else the parser's own, which is quicker
         value = json.loads(
-            text, parse_constant=float if infinite else _refuse, parse_float=large, object_pairs_hook=_named_once
+            text,
+            parse_constant=float if infinite else _refuse,
+            parse_float=large,
+            object_pairs_hook=_named_once,
         )
         if "\\ud" in text.lower():  # the half of a letter that JSON may write and no text may hold
             json.dumps(value, ensure_ascii=False).encode()
@@ -235,10 +256,14 @@ def parse_json(content: bytes, infinite: bool = False) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg.rstrip('.')} in line {error.lineno}, column {error.colno}") from None
+        raise ValueError(
+            f"{error.msg.rstrip('.')} in line {error.lineno}, column {error.colno}"
+        ) from None
     except ValueError as error:
         own = isinstance(error, _Refused)
-        raise ValueError(str(error) if own else "it holds a number of thousands of digits") from None
+        raise ValueError(
+            str(error) if own else "it holds a number of thousands of digits"
+        ) from None
     if not isinstance(value, dict):
         raise ValueError(f"it holds {JSON_KINDS[type(value)]}")
     if content.count(b"[") + content.count(b"{") > DEEPEST and _deep(value):
@@ -331,7 +356,9 @@ def inside(folder: Path, name: str) -> Path:
     """
     path = folder / name
     if path.is_symlink() and not whole(path).is_relative_to(whole(folder)):
-        raise ValueError(f"{path} is a link that leads out of its folder; replace it by the file itself.")
+        raise ValueError(
+            f"{path} is a link that leads out of its folder; replace it by the file itself."
+        )
     return path
 
 

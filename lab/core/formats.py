@@ -69,7 +69,9 @@ def counted(count: int, thing: str, things: str = "") -> str:
     return f"{count:,} {thing if count == 1 else things or thing + 's'}"
 
 
-_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_HIDDEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 
 
 def visible(text: str) -> str:
@@ -115,7 +117,9 @@ def markdown_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> 
     | RS@k | - |
     """
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join('-' if cell is None else str(cell) for cell in line)} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join('-' if cell is None else str(cell) for cell in line)} |" for line in lines
+    )
 
 
 def beside(names: Iterable[str], ours: Iterable[str]) -> dict[str, str]:

@@ -42,5 +42,7 @@ class ImageList(Stored, total=False):
     super_labels: Required[Labels | None]
     super_names: Required[Texts]
     attributes: Required[Annotated[dict[Text, Attribute], Few]]
-    splits: Required[Annotated[dict[Text, Annotated[list[Items | None], Field(min_length=2, max_length=2)]], Few]]
+    splits: Required[
+        Annotated[dict[Text, Annotated[list[Items | None], Field(min_length=2, max_length=2)]], Few]
+    ]
     problems: Required[Texts]

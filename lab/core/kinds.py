@@ -21,7 +21,11 @@ ENDINGS = {
     ".txt": "a text file", ".md": "a text file", ".py": "a Python program",
 }  # fmt: skip
 """Of what many formats begin like: ZIP archives, text."""
-FOLDERS = {"config.yaml": "the folder of a run", "gallery.json": "a gallery in shards", "index.faiss": "a faiss index"}
+FOLDERS = {
+    "config.yaml": "the folder of a run",
+    "gallery.json": "a gallery in shards",
+    "index.faiss": "a faiss index",
+}
 """By a file that lies in it."""
 
 
@@ -39,7 +43,10 @@ def what_is(path: Path) -> str:
     if not begin:
         return "an empty file"
     ending = ENDINGS.get(path.suffix.lower())
-    webp, bitmap = begin[:4] == b"RIFF" and begin[8:12] == b"WEBP", begin[:2] == b"BM" and begin[6:10] == bytes(4)
+    webp, bitmap = (
+        begin[:4] == b"RIFF" and begin[8:12] == b"WEBP",
+        begin[:2] == b"BM" and begin[6:10] == bytes(4),
+    )
     if webp or bitmap:
         return "an image"
     if re.match(rb"I[xHwvVB][A-Za-z0-9]{2}\W", begin):

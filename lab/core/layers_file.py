@@ -48,7 +48,10 @@ def read_layers(file: str | Path, who: str) -> LayersFile:
         for row in found["rows"]:
             if missing := {"layer", "scores"} - row.keys():
                 raise ValueError(f"a row lacks {', '.join(sorted(missing))}")
-            if not all(column.isascii() and column.isdecimal() and len(column) < 6 for column in row["scores"]):
+            if not all(
+                column.isascii() and column.isdecimal() and len(column) < 6
+                for column in row["scores"]
+            ):
                 raise ValueError("a score is of no number of kept numbers")
         return found
     except (OSError, ValueError, RuntimeError) as error:

@@ -30,14 +30,23 @@ def facts() -> list[tuple[str, str, str]]:
 
     Takes a tenth of a second, and as long as the driver of a GPU takes to answer.
     """
-    memory, cores, waiting = psutil.virtual_memory(), psutil.cpu_count() or 1, psutil.getloadavg()[0]
-    busy = psutil.cpu_percent(0.1)  # without a span psutil counts from this thread's last look, and threads change
+    memory, cores, waiting = (
+        psutil.virtual_memory(),
+        psutil.cpu_count() or 1,
+        psutil.getloadavg()[0],
+    )
+    busy = psutil.cpu_percent(
+        0.1
+    )  # without a span psutil counts from this thread's last look, and threads change
     explained = (
         f"Of all {cores} cores of this machine, by all its processes; {waiting:.1f} processes ran or waited on average "
         "in the last minute"
     )
     in_use = f"{size(memory.total - memory.available)} of {size(memory.total)}"
-    facts = [("Processor", f"{busy:.0f} %", explained), ("Memory", in_use, "Of this machine, in use")]
+    facts = [
+        ("Processor", f"{busy:.0f} %", explained),
+        ("Memory", in_use, "Of this machine, in use"),
+    ]
     for at, gpu in enumerate(_gpus()):
         busy_too = "" if gpu.busy is None else f"; {gpu.busy} % busy"
         explained = f"{gpu.name}: memory in use by all processes{busy_too}"
@@ -49,7 +58,9 @@ def _gpus() -> tuple[Gpu, ...]:
     """The GPUs as their driver tells of them: torch would take some hundred megabytes of each to ask."""
     command = ["nvidia-smi", f"--query-gpu={COLUMNS}", "--format=csv,noheader,nounits"]
     try:
-        return gpus_of(subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout)
+        return gpus_of(
+            subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout
+        )
     except (OSError, subprocess.SubprocessError):
         return ()
 
@@ -65,7 +76,9 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     for line in table.splitlines():
         words = [word.strip() for word in line.split(",")]
         if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
-            used, total = (int(word) << 20 for word in words[2:4])  # the driver counts by 1,048,576 bytes
+            used, total = (
+                int(word) << 20 for word in words[2:4]
+            )  # the driver counts by 1,048,576 bytes
             gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
     return tuple(gpus)
 

@@ -54,7 +54,12 @@ def read_block(
     import pyarrow.csv
 
     text = "".join(lines)
-    if width < 2 or delimiter not in SEPARATORS or max(map(len, lines)) > LONGEST_LINE or not _is_plain(text):
+    if (
+        width < 2
+        or delimiter not in SEPARATORS
+        or max(map(len, lines)) > LONGEST_LINE
+        or not _is_plain(text)
+    ):
         return None
     names = [str(place) for place in range(width)]
     types = dict.fromkeys(names, pa.string())
@@ -65,7 +70,9 @@ def read_block(
             io.BytesIO(text.encode()),
             pyarrow.csv.ReadOptions(column_names=names, block_size=2 * LONGEST_LINE),
             pyarrow.csv.ParseOptions(delimiter=delimiter),
-            pyarrow.csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
+            pyarrow.csv.ConvertOptions(
+                column_types=types, null_values=[], strings_can_be_null=False
+            ),
         )
     except pa.ArrowInvalid:
         return None

@@ -31,14 +31,20 @@ def as_array(values: Any, what: str) -> np.ndarray:
     """
     values = getattr(values, "vectors", values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        raise ValueError(f"The {what} are a masked array, and some are masked; leave those rows out.")
+        raise ValueError(
+            f"The {what} are a masked array, and some are masked; leave those rows out."
+        )
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-        values = values.float() if values.is_floating_point() and values.element_size() < 4 else values
+        values = (
+            values.float() if values.is_floating_point() and values.element_size() < 4 else values
+        )
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"The {what} are of several lengths; each row needs as many numbers as the others.") from None
+        raise ValueError(
+            f"The {what} are of several lengths; each row needs as many numbers as the others."
+        ) from None
     kind = np.dtype(np.float64) if array.dtype == np.longdouble else array.dtype.newbyteorder("=")
     return array.astype(kind, copy=False)
 
@@ -52,7 +58,9 @@ def _signed(numbers: Any, what: str) -> Any:
     if getattr(getattr(numbers, "dtype", None), "kind", "") != "u":
         return numbers
     if len(numbers) and int(numbers.max()) > np.iinfo(np.int64).max:
-        raise ValueError(f"The {what} go up to {int(numbers.max())}, but must be below 2**63; number them anew.")
+        raise ValueError(
+            f"The {what} go up to {int(numbers.max())}, but must be below 2**63; number them anew."
+        )
     return numbers.astype(np.int64)
 
 
@@ -116,13 +124,17 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
     """
     values = cells_of(values)
     if isinstance(values, list | tuple):
-        array = np.empty(len(values), object)  # numpy would turn a NaN among names into the name "nan"
+        array = np.empty(
+            len(values), object
+        )  # numpy would turn a NaN among names into the name "nan"
         array[:] = [_out_of_tensor(one, what) for one in values]
     else:
         check_exact_tensor(values, what)
         array = as_array(values, what)
     if array.ndim != 1:
-        raise ValueError(f"The {what} must be a list [n] of whole numbers or names, got shape {array.shape}.")
+        raise ValueError(
+            f"The {what} must be a list [n] of whole numbers or names, got shape {array.shape}."
+        )
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "backslashreplace")
     if array.dtype.kind == "U":
@@ -149,12 +161,18 @@ def _of_objects(array: np.ndarray, what: str) -> np.ndarray:
             return numbers
         if len(there) == len(listed) and min(whole) >= 0:
             return np.array(whole, np.uint64)
-        raise ValueError(f"The {what} mix numbers from 2^63 on with negative or missing ones; give names instead.")
+        raise ValueError(
+            f"The {what} mix numbers from 2^63 on with negative or missing ones; give names instead."
+        )
     if all(isinstance(one, str | bytes) or _is_whole(one) for one in there):
         return np.array(["" if is_gap(one) else _as_name(one).strip() for one in listed], str)
     if array.dtype.kind == "f":
-        raise ValueError(f"The {what} must be whole numbers or names, got {array.dtype} with fractions.")
-    kinds = sorted({type(one).__name__ for one in there if not isinstance(one, str) and not _is_whole(one)})
+        raise ValueError(
+            f"The {what} must be whole numbers or names, got {array.dtype} with fractions."
+        )
+    kinds = sorted(
+        {type(one).__name__ for one in there if not isinstance(one, str) and not _is_whole(one)}
+    )
     raise ValueError(f"The {what} must be whole numbers or names, got {' and '.join(kinds)}.")
 
 
@@ -162,7 +180,10 @@ def cells_of(values: Any) -> Any:
     """Return a column as a list where numpy would lose what its cells say: masks, and the types of pandas and Arrow
     that hold gaps, which become floats. Any other column as it is."""
     if isinstance(values, np.ma.MaskedArray):
-        return [None if hidden else one for one, hidden in zip(values.data, np.ma.getmaskarray(values), strict=True)]
+        return [
+            None if hidden else one
+            for one, hidden in zip(values.data, np.ma.getmaskarray(values), strict=True)
+        ]
     if hasattr(values, "to_pylist"):  # of Arrow
         return values.to_pylist()
     if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):
@@ -223,7 +244,9 @@ def _is_whole(value: Any) -> bool:
 
 
 def _as_name(value: Any) -> str:
-    return value.decode("utf-8", errors="backslashreplace") if isinstance(value, bytes) else str(value)
+    return (
+        value.decode("utf-8", errors="backslashreplace") if isinstance(value, bytes) else str(value)
+    )
 
 
 @dataclass(frozen=True)
@@ -248,7 +271,9 @@ class EmbeddingSet:
 
     def __post_init__(self) -> None:
         if not hasattr(self.vectors, "__len__"):
-            raise ValueError(f"Vectors are a table [n d], one row an image, got {type(self.vectors).__name__}.")
+            raise ValueError(
+                f"Vectors are a table [n d], one row an image, got {type(self.vectors).__name__}."
+            )
         count = len(self.vectors)
         if self.labels is None:
             object.__setattr__(self, "labels", no_class(np.arange(count)))
@@ -261,7 +286,9 @@ class EmbeddingSet:
         labels = self.labels
         if hasattr(labels, "blocks"):  # those of shards are read piece by piece
             return
-        fractions = isinstance(labels, np.ndarray) and labels.dtype.kind == "f" and (labels % 1 > 0).any()
+        fractions = (
+            isinstance(labels, np.ndarray) and labels.dtype.kind == "f" and (labels % 1 > 0).any()
+        )
         if not fractions:  # a search refuses these, and says what it needs
             object.__setattr__(self, "labels", label_column(labels))
         for name in ("labels", "items"):
@@ -395,7 +422,10 @@ class Ranking:
         """
         counts = self.neighbours >= 0
         if self.left_out:
-            counts = counts & (labelled(self.gallery_labels[self.neighbours]) | ~labelled(self.query_labels)[:, None])
+            counts = counts & (
+                labelled(self.gallery_labels[self.neighbours])
+                | ~labelled(self.query_labels)[:, None]
+            )
         return np.where(counts, np.cumsum(counts, axis=1), 0)
 
     def positives(self, query: int) -> tuple[np.ndarray, np.ndarray]:
@@ -415,17 +445,29 @@ class Ranking:
         shown = neighbours >= 0
         if self.left_out:
             shown &= labelled(self.gallery_labels[neighbours])
-        order = np.argsort(~shown, axis=1, kind="stable")  # those that stay keep their order, the others go last
+        order = np.argsort(
+            ~shown, axis=1, kind="stable"
+        )  # those that stay keep their order, the others go last
         neighbours = np.take_along_axis(np.where(shown, neighbours, -1), order, 1)
         scores = np.take_along_axis(np.where(shown, scores, np.nan).astype(np.float32), order, 1)
         of_rows = np.isin(np.repeat(np.arange(len(self)), self.num_positives), rows)
-        items, own, labels, left_out = self.positive_items[of_rows], self.self_index[rows], self.gallery_labels, 0
+        items, own, labels, left_out = (
+            self.positive_items[of_rows],
+            self.self_index[rows],
+            self.gallery_labels,
+            0,
+        )
         if places is None:
             left_out = self.left_out
         else:
             place = np.full(len(labels) + 1, -1)  # the last one is that of no neighbour, -1
             place[places] = np.arange(len(places))
-            neighbours, items, own, labels = place[neighbours], place[items], place[own], labels[places]
+            neighbours, items, own, labels = (
+                place[neighbours],
+                place[items],
+                place[own],
+                labels[places],
+            )
         return replace(
             self,
             neighbours=neighbours,
@@ -496,14 +538,21 @@ class Evidence:
         rows = np.flatnonzero(labelled(ranking.query_labels))
         query, gallery, places = self._labelled_query, self.gallery, None
         if with_gallery:
-            counted = labelled(ranking.gallery_labels) if ranking.left_out else np.ones(len(gallery), bool)
+            counted = (
+                labelled(ranking.gallery_labels)
+                if ranking.left_out
+                else np.ones(len(gallery), bool)
+            )
             places = np.flatnonzero(counted)
             same = self.gallery is self.query and len(places) == len(rows)
             gallery = query if same else gallery.take(places)
         levels = {
-            name: (of[rows], theirs if places is None else theirs[places]) for name, (of, theirs) in self.levels.items()
+            name: (of[rows], theirs if places is None else theirs[places])
+            for name, (of, theirs) in self.levels.items()
         }
-        return replace(self, ranking=ranking.part(rows, places), query=query, gallery=gallery, levels=levels)
+        return replace(
+            self, ranking=ranking.part(rows, places), query=query, gallery=gallery, levels=levels
+        )
 
 
 @dataclass(frozen=True)

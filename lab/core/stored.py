@@ -102,7 +102,9 @@ def parse(content: bytes | str, kind: type[T], name: str) -> T:
         ValueError: x.json is damaged: step must be a whole number, got '8'.
     """
     try:
-        value = parse_json(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+        value = parse_json(
+            content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        )
     except ValueError as error:
         raise ValueError(f"{name} is no JSON object: {error}.") from None
     return check(value, kind, name)

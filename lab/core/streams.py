@@ -35,7 +35,9 @@ def followed(
     return outcome.result()
 
 
-def result_of(work: Generator[Any, None, Result], tell: Callable[[Any], object] = lambda _: None) -> Result:
+def result_of(
+    work: Generator[Any, None, Result], tell: Callable[[Any], object] = lambda _: None
+) -> Result:
     """Run a generator to its end and return what it returns; `tell` is called with whatever it yields."""
     while True:
         try:

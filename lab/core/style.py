@@ -56,7 +56,11 @@ def in_the_dark(part: Any) -> Any:
 
 def line(index: int, width: float = 2.5) -> dict:
     """The line style of the index-th series of a figure: its own colour and its own dash."""
-    return {"color": COLOURS[index % len(COLOURS)], "dash": DASHES[index % len(DASHES)], "width": width}
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "dash": DASHES[index % len(DASHES)],
+        "width": width,
+    }
 
 
 def marker(index: int, size: float = 9) -> dict:
@@ -69,7 +73,11 @@ def marker(index: int, size: float = 9) -> dict:
         ('circle', 'x', True)
     """
     rounds, place = divmod(index, len(COLOURS))
-    return {"color": COLOURS[place], "symbol": MARKERS[(place + rounds) % len(MARKERS)], "size": size}
+    return {
+        "color": COLOURS[place],
+        "symbol": MARKERS[(place + rounds) % len(MARKERS)],
+        "size": size,
+    }
 
 
 def badge(holds: bool, text: str) -> str:
@@ -105,7 +113,11 @@ def canvas(
         layout={
             "template": _template(),
             "title": _title(title, subtitle, height),
-            "font": {"family": "Open Sans, Helvetica, Arial, sans-serif", "size": 14, "color": "#222"},
+            "font": {
+                "family": "Open Sans, Helvetica, Arial, sans-serif",
+                "size": 14,
+                "color": "#222",
+            },
             "paper_bgcolor": "white",
             "plot_bgcolor": "white",
             "height": height,
@@ -142,7 +154,8 @@ def _template() -> str:
     }  # fmt: skip
     hatch = {"fillmode": "overlay", "size": 10, "solidity": 0.2, "fgopacity": 0.4}
     plotly.io.templates["rankscope"] = go.layout.Template(
-        layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS}, data={"bar": [{"marker": {"pattern": hatch}}]}
+        layout={"xaxis": axis, "yaxis": axis, "colorway": COLOURS},
+        data={"bar": [{"marker": {"pattern": hatch}}]},
     )
     return "rankscope"
 
@@ -183,7 +196,14 @@ def wrapped(text: str, width: int = 104) -> str:
 def legend_below(figure: go.Figure) -> go.Figure:
     """Put the legend into one row under the axes; returns the figure."""
     return figure.update_layout(
-        legend={"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+        legend={
+            "orientation": "h",
+            "yref": "container",
+            "y": 0.01,
+            "yanchor": "bottom",
+            "x": 0.5,
+            "xanchor": "center",
+        },
         margin={"b": 100},
     )
 

@@ -79,8 +79,14 @@ def read_arrow(path: Path) -> Any:
         except pa.ArrowInvalid:
             return pa.ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError) as error:
-        reason = "" if isinstance(error, OSError) else f" ({' '.join(str(error).split())[:300].rstrip('.')})"
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{reason}.") from None
+        reason = (
+            ""
+            if isinstance(error, OSError)
+            else f" ({' '.join(str(error).split())[:300].rstrip('.')})"
+        )
+        raise ValueError(
+            f"{path} cannot be read, it is damaged or of another kind{reason}."
+        ) from None
 
 
 def _bytes_of_parquet(about: Any) -> int:
@@ -89,7 +95,11 @@ def _bytes_of_parquet(about: Any) -> int:
     for group in range(about.num_row_groups):
         for place in range(about.num_columns):
             column = about.row_group(group).column(place)
-            numbers = 4 * column.num_values if column.physical_type != "BOOLEAN" else column.num_values // 8
+            numbers = (
+                4 * column.num_values
+                if column.physical_type != "BOOLEAN"
+                else column.num_values // 8
+            )
             total += max(numbers, column.total_uncompressed_size)
     return total
 
@@ -106,9 +116,13 @@ def arrow_columns(table: Any) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
-            columns[name] = column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+            columns[name] = (
+                column.to_numpy() if pa.types.is_floating(column.type) else column.to_pylist()
+            )
         except UnicodeDecodeError:
-            raise ValueError(f"The column {quoted(name)} of the table holds text that is not UTF-8.") from None
+            raise ValueError(
+                f"The column {quoted(name)} of the table holds text that is not UTF-8."
+            ) from None
     return columns
 
 
@@ -152,15 +166,24 @@ def names(values: Any, what: str, exact: bool = True) -> list[str]:
     values = column(values)
     kind = values.dtype if isinstance(values, np.ndarray) else None
     cells = _cells(values)
-    numbers: list[Any] = [one for one in cells if isinstance(one, float | np.floating) and one == one]
+    numbers: list[Any] = [
+        one for one in cells if isinstance(one, float | np.floating) and one == one
+    ]
     if not numbers:
         return [text_of(one) for one in cells]
     if exact:
-        eps = np.finfo(kind).eps if kind is not None and kind.kind == "f" else np.finfo(np.float64).eps
+        eps = (
+            np.finfo(kind).eps
+            if kind is not None and kind.kind == "f"
+            else np.finfo(np.float64).eps
+        )
         check_exact(np.array(numbers, np.float64), float(eps), what)
     gaps = any(not text_of(one) for one in cells)
     if gaps and all(float(one).is_integer() for one in numbers):
-        cells = [int(one) if isinstance(one, float | np.floating) and one == one else one for one in cells]
+        cells = [
+            int(one) if isinstance(one, float | np.floating) and one == one else one
+            for one in cells
+        ]
     return [text_of(one) for one in cells]
 
 
@@ -171,7 +194,9 @@ def label_names(values: Any, what: str) -> list[str]:
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "f":
         cells = np.where(cells < 0, np.nan, cells)
     elif not isinstance(cells, np.ndarray) or cells.dtype.kind in "iO":
-        cells = [None if isinstance(one, int | float | np.number) and one < 0 else one for one in cells]
+        cells = [
+            None if isinstance(one, int | float | np.number) and one < 0 else one for one in cells
+        ]
     return names(cells, what)
 
 
@@ -193,7 +218,9 @@ def alike_sentence(class_names: Iterable[str]) -> str:
     """
     first: dict[str, str] = {}
     for name in class_names:
-        letters = [one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf"]
+        letters = [
+            one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf"
+        ]
         other = first.setdefault(" ".join("".join(letters).split()).casefold(), name)
         if other != name:
             here, there = _shown(other), _shown(name)
@@ -211,7 +238,9 @@ def column(values: Any) -> Any:
     values = cells_of(values)
     if hasattr(values, "detach"):
         values = as_array(values, "values")
-    if hasattr(values, "to_numpy") and isinstance(getattr(values, "dtype", None), np.dtype):  # a column of pandas
+    if hasattr(values, "to_numpy") and isinstance(
+        getattr(values, "dtype", None), np.dtype
+    ):  # a column of pandas
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
         return values
@@ -220,11 +249,17 @@ def column(values: Any) -> Any:
 
 def text_of(value: Any) -> str:
     """Return a cell as text: "" for what says nothing, a day without its midnight."""
-    if value is None or type(value).__name__ == "NAType" or value != value:  # NaN and NaT differ from themselves
+    if (
+        value is None or type(value).__name__ == "NAType" or value != value
+    ):  # NaN and NaT differ from themselves
         return ""  # and pandas' NA does not say whether it does
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time() and value.tzinfo is None:
+    if (
+        isinstance(value, datetime.datetime)
+        and value.time() == datetime.time()
+        and value.tzinfo is None
+    ):
         # Pandas' have nanoseconds, which `time` leaves out.
         value = value if getattr(value, "nanosecond", 0) else value.date()
     return str(value).strip()
@@ -261,7 +296,9 @@ def _rows_of(path: Path, lines: Any, choose: Choose | None) -> TextTable:
         rows.read(reader)
     table = {}
     for at, column in zip(rows.others, rows.columns, strict=True):
-        if first[at] or any(column):  # a spreadsheet leaves empty columns without a name behind the last
+        if first[at] or any(
+            column
+        ):  # a spreadsheet leaves empty columns without a name behind the last
             table[header[at]] = _unescaped(column)
     return TextTable(table, np.concatenate(rows.numbers) if rows.numbers else None)
 
@@ -358,7 +395,12 @@ def _checked_lines(path: Path, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_rows(
-    path: Path, rows: Iterable[list[str]], reader: Any, header: list[str], delimiter: str, before: int = 0
+    path: Path,
+    rows: Iterable[list[str]],
+    reader: Any,
+    header: list[str],
+    delimiter: str,
+    before: int = 0,
 ) -> Iterator[list[str]]:
     """Rows of as many cells as the header has; in a table of one column a blank line is an empty cell, unless only
     blank lines follow. before: lines of the file before those of the reader."""
@@ -371,8 +413,14 @@ def _whole_rows(
             yield from ([""] for _ in range(blank))
         blank = 0
         if len(row) != len(header):
-            others = [word for word, sign in DELIMITERS.items() if sign != delimiter and sign in "".join(row)]
-            hint = f"; if {others[0]}s separate the cells, they must in every line" if others else ""
+            others = [
+                word
+                for word, sign in DELIMITERS.items()
+                if sign != delimiter and sign in "".join(row)
+            ]
+            hint = (
+                f"; if {others[0]}s separate the cells, they must in every line" if others else ""
+            )
             raise ValueError(
                 f"{path}, line {before + reader.line_num}: {len(row)} values for {len(header)} columns. A cell that "
                 f"holds {delimiter!r} needs quotes around it{hint}."
@@ -380,7 +428,9 @@ def _whole_rows(
         yield row
 
 
-def _numbers(path: Path, line: int, row: list[str], where: list[int], header: list[str]) -> np.ndarray:
+def _numbers(
+    path: Path, line: int, row: list[str], where: list[int], header: list[str]
+) -> np.ndarray:
     """The numbers of a row, float32 [d]."""
     cells = [row[at] for at in where]
     try:
@@ -389,7 +439,9 @@ def _numbers(path: Path, line: int, row: list[str], where: list[int], header: li
         return np.array([float(cell) for cell in cells], np.float32)
     except ValueError:
         bad = next(at for at in where if not _is_number(row[at]))
-        comma = "; write decimals with a point" if re.fullmatch(r"\s*-?\d+,\d+\s*", row[bad]) else ""
+        comma = (
+            "; write decimals with a point" if re.fullmatch(r"\s*-?\d+,\d+\s*", row[bad]) else ""
+        )
         raise ValueError(
             f"{path}, line {line}: column {header[bad]} holds {row[bad]!r} where a number is needed{comma}."
         ) from None

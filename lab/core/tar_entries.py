@@ -24,7 +24,11 @@ class Entry(tarfile.TarInfo):
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
         longest = self.type in REMARKS and not 0 <= self.size <= LONGEST_HEAD
         if longest or self.type == tarfile.GNUTYPE_SPARSE:
-            raise DamagedTar(f"the head of an entry has {self.size:,} bytes" if longest else "it holds a sparse file")
+            raise DamagedTar(
+                f"the head of an entry has {self.size:,} bytes"
+                if longest
+                else "it holds a sparse file"
+            )
         return super()._proc_member(archive)  # type: ignore[misc]  # of tarfile, which has no public place for it
 
 

@@ -29,7 +29,9 @@ _beginning: dict[int, threading.Lock] = {}
 
 
 def each(
-    pieces: Iterable[Piece], work: Callable[[Piece], object], on_failure: Callable[[], object] = lambda: None
+    pieces: Iterable[Piece],
+    work: Callable[[Piece], object],
+    on_failure: Callable[[], object] = lambda: None,
 ) -> None:
     """work(piece) for every piece, some at a time, begun in their order.
 
@@ -122,7 +124,9 @@ def in_turns(
     each(range(len(places)), work, turns.end)
 
 
-def in_rounds(places: Iterable[tuple[int, int]], diagonal_last: bool = False) -> list[tuple[int, int]]:
+def in_rounds(
+    places: Iterable[tuple[int, int]], diagonal_last: bool = False
+) -> list[tuple[int, int]]:
     """Places (i, j) of a triangle in the order in which `in_turns` goes best through them.
 
     For one thread they stay as they are, which keeps i for long. For more they are sorted into the rounds of a
@@ -175,7 +179,9 @@ class _Turns:
     @contextmanager
     def turn(self, blocks: list[tuple[int, int]]) -> Iterator[None]:
         with self.changed:
-            self.changed.wait_for(lambda: self.failed or all(self.done[block] == before for block, before in blocks))
+            self.changed.wait_for(
+                lambda: self.failed or all(self.done[block] == before for block, before in blocks)
+            )
             if self.failed:
                 raise _Stopped
         yield

@@ -18,7 +18,9 @@ class _Reader(_Safe):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key, yaml.ScalarNode):
-                raise _Refused(f"line {key.start_mark.line + 1} names something by a list or an object, not by a text")
+                raise _Refused(
+                    f"line {key.start_mark.line + 1} names something by a list or an object, not by a text"
+                )
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
         return mapping
 
@@ -27,10 +29,14 @@ _Reader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_INT, _FLOAT, _DATE)]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Reader.add_implicit_resolver(_INT, re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"), list("-+0123456789"))
+_Reader.add_implicit_resolver(
+    _INT, re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"), list("-+0123456789")
+)
 _Reader.add_implicit_resolver(
     _FLOAT,
-    re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"),
+    re.compile(
+        r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+    ),
     list("-+.0123456789"),
 )
 
@@ -44,7 +50,10 @@ class _Writer(yaml.SafeDumper):
 
 
 _Writer.yaml_implicit_resolvers = {
-    first: [*yaml.SafeDumper.yaml_implicit_resolvers.get(first, []), *_Reader.yaml_implicit_resolvers.get(first, [])]
+    first: [
+        *yaml.SafeDumper.yaml_implicit_resolvers.get(first, []),
+        *_Reader.yaml_implicit_resolvers.get(first, []),
+    ]
     for first in {*yaml.SafeDumper.yaml_implicit_resolvers, *_Reader.yaml_implicit_resolvers}
 }
 
@@ -79,7 +88,9 @@ def load(text: str) -> Any:
     except _Refused:
         raise
     except (ValueError, OverflowError):  # of Python, which reads the numbers
-        raise ValueError("it holds a number that cannot be read, or of thousands of digits") from None
+        raise ValueError(
+            "it holds a number that cannot be read, or of thousands of digits"
+        ) from None
 
 
 class _Refused(ValueError):
@@ -107,4 +118,6 @@ def _check_size(text: str) -> None:
                 sizes[event.anchor] = 1
             total += 1
         if total > MOST_VALUES or len(open_ones) > DEEPEST:
-            raise _Refused(f"it has more than {MOST_VALUES:,} values, or more than {DEEPEST} levels")
+            raise _Refused(
+                f"it has more than {MOST_VALUES:,} values, or more than {DEEPEST} levels"
+            )

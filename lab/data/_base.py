@@ -18,7 +18,13 @@ from lab.core.catalog import name_of
 from lab.core.formats import visible
 from lab.core.knobs import MOST_ITEMS, HasKnobs, knob
 from lab.core.results import Relevance, labelled, names_at, no_class
-from lab.data._corrections import corrected_splits, items_in, new_labels, read_corrections, with_own_keys
+from lab.data._corrections import (
+    corrected_splits,
+    items_in,
+    new_labels,
+    read_corrections,
+    with_own_keys,
+)
 from lab.data._noise import NoiseKnobs, kept_classes, long_tail, relabelled, replaced
 from lab.data._splits import Split, few, fold_of
 from lab.data.images.folders import classes_sentence, folder_classes, list_images
@@ -64,7 +70,9 @@ class SplitKnobs(NoiseKnobs):
     """How the classes and images that do not test may be split otherwise than the set does, or thinned out."""
 
     split_seed: int = knob(
-        "Random seed of the split of the classes into training, validation and test.", default=0, ge=0
+        "Random seed of the split of the classes into training, validation and test.",
+        default=0,
+        ge=0,
     )
     folds: int | None = knob(
         "Number of folds for cross-validation: one fold of the classes that are not for testing validates, the "
@@ -74,7 +82,9 @@ class SplitKnobs(NoiseKnobs):
         le=MOST_ITEMS,
         source="DML deck, reality check",
     )
-    fold: int = knob("Number of the fold that validates, counted from 0.", default=0, ge=0, le=MOST_ITEMS)
+    fold: int = knob(
+        "Number of the fold that validates, counted from 0.", default=0, ge=0, le=MOST_ITEMS
+    )
     shots: int | None = knob(
         "Training images of each class; by default all of them.",
         default=None,
@@ -83,7 +93,9 @@ class SplitKnobs(NoiseKnobs):
         scale="log",
         source="CAM, figure 6",
     )
-    shot_seed: int = knob("Random seed of the choice of the training images of each class.", default=0, ge=0)
+    shot_seed: int = knob(
+        "Random seed of the choice of the training images of each class.", default=0, ge=0
+    )
     corrections: str | None = knob(
         "CSV file with the columns image and label: images that really are of another class, and, where label is "
         "empty, images that are neither trained on nor tested on.",
@@ -95,14 +107,20 @@ class SplitKnobs(NoiseKnobs):
     @classmethod
     def _of_version_0_2(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Rename the knob `leave_out` of version 0.2 to `corrections`."""
-        return {"corrections" if name == "leave_out" else name: value for name, value in values.items()}
+        return {
+            "corrections" if name == "leave_out" else name: value for name, value in values.items()
+        }
 
 
 class BundledSplitKnobs(SplitKnobs):
     """Knobs of the sets that come without a published split: the share of the classes that test, and that validate."""
 
-    test: float = knob("Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1)
-    validation: float = knob("Fraction of the other classes that are kept for validation.", default=0.5, ge=0, lt=1)
+    test: float = knob(
+        "Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1
+    )
+    validation: float = knob(
+        "Fraction of the other classes that are kept for validation.", default=0.5, ge=0, lt=1
+    )
 
 
 class ImageSet(HasKnobs):
@@ -147,12 +165,16 @@ class ImageSet(HasKnobs):
         if chosen.folds is not None:
             self._take_fold(chosen.folds, chosen.fold, chosen.split_seed)
         if chosen.shots is not None and "train" in self.splits:
-            self.splits["train"] = Split(few(self.labels, self.splits["train"].items, chosen.shots, chosen.shot_seed))
+            self.splits["train"] = Split(
+                few(self.labels, self.splits["train"].items, chosen.shots, chosen.shot_seed)
+            )
         if "train" in self.splits and len(self.splits["train"]):
             self._thin_out(chosen)
 
     @classmethod
-    def of_records(cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True) -> Self:
+    def of_records(
+        cls, records: ImageRecords, knobs: Any, root: Path | None, class_disjoint: bool = True
+    ) -> Self:
         """Return the set that these records describe; nothing is read, and the splits stay as they are."""
         images = cls.__new__(cls)
         images.knobs = knobs
@@ -194,7 +216,9 @@ class ImageSet(HasKnobs):
         left_out = np.array([item for item in table if item not in relabelled], np.int64)
         self.splits = corrected_splits(self.splits, self.labels, left_out, relabelled)
         # A relabelled image takes the coarser labels of another image of its new class.
-        examples = {item: np.flatnonzero(self.labels == label)[:1] for item, label in relabelled.items()}
+        examples = {
+            item: np.flatnonzero(self.labels == label)[:1] for item, label in relabelled.items()
+        }
         self.attributes = dict(self.attributes)
         for attribute in self.level_attributes.values():
             self.attributes[attribute] = _as_examples(self.attributes[attribute], examples)
@@ -208,7 +232,9 @@ class ImageSet(HasKnobs):
         before = self.splits["train"].items
         items = before
         if knobs.keep_classes < 1:
-            classes = kept_classes(np.unique(self.labels[items]), knobs.keep_classes, knobs.kept, knobs.noise_seed)
+            classes = kept_classes(
+                np.unique(self.labels[items]), knobs.keep_classes, knobs.kept, knobs.noise_seed
+            )
             items = items[np.isin(self.labels[items], classes)]
         if knobs.imbalance > 1:
             items = long_tail(self.labels, items, knobs.imbalance, knobs.noise_seed)
@@ -228,7 +254,9 @@ class ImageSet(HasKnobs):
         seen = copy.copy(self)
         items = self.splits["train"].items
         seen.labels = relabelled(self.labels, items, knobs.label_noise, knobs.noise_seed)
-        seen.foreign, problems = replaced(items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed)
+        seen.foreign, problems = replaced(
+            items, knobs.noise_folder, knobs.image_noise, knobs.noise_seed
+        )
         seen.problems = [*self.problems, *problems]
         return seen
 
@@ -246,7 +274,9 @@ class ImageSet(HasKnobs):
                 f"{self.name} has {count} classes that do not test, too few for {folds} folds; lower data.folds."
             )
         if fold >= folds:
-            raise ValueError(f"{self.name}: data.fold must be one of 0..{folds - 1} where there are {folds} folds.")
+            raise ValueError(
+                f"{self.name}: data.fold must be one of 0..{folds - 1} where there are {folds} folds."
+            )
         parts = fold_of(self.labels[items], folds, fold, seed)
         for name, classes in zip(("train", "validation"), parts, strict=True):
             self.splits[name] = Split(items[np.isin(self.labels[items], classes)])
@@ -297,7 +327,9 @@ class ImageSet(HasKnobs):
             existing = list(self.attributes)
             if self.super_labels is not None:
                 existing.append("super_class")
-            raise ValueError(f"{self.name} has no attribute {attribute!r}; it has {', '.join(existing) or 'none'}.")
+            raise ValueError(
+                f"{self.name} has no attribute {attribute!r}; it has {', '.join(existing) or 'none'}."
+            )
         values = self.attributes[attribute]
         codes = np.unique(values, return_inverse=True)[1]
         return np.where(values != "", codes, no_class(np.arange(len(values))))
@@ -412,7 +444,9 @@ class ImageSet(HasKnobs):
         for item in query:
             judgements.append(np.flatnonzero((owner == item) & (items >= 0)))
         order = np.concatenate(judgements)
-        return Relevance(np.cumsum([len(rows) for rows in judgements]), items[order], whole.grades[order])
+        return Relevance(
+            np.cumsum([len(rows) for rows in judgements]), items[order], whole.grades[order]
+        )
 
     def check_training(self, per_class: int = 1) -> None:
         """Check that the training split can be trained on, before any time is spent.
@@ -425,7 +459,10 @@ class ImageSet(HasKnobs):
         """
         chosen = self.splits.get("train")
         if chosen is None or not len(chosen):
-            sizes = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items()) or "no splits"
+            sizes = (
+                ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
+                or "no splits"
+            )
             raise ValueError(
                 f"{self.called} has no images in its train split; it has {sizes}. Choose another split or change the "
                 "fractions of the classes."
@@ -438,7 +475,10 @@ class ImageSet(HasKnobs):
             )
         short = classes[counts < per_class]
         if len(short):
-            named = ", ".join(f"{self.class_names[label]!r} ({counts[classes == label][0]})" for label in short[:3])
+            named = ", ".join(
+                f"{self.class_names[label]!r} ({counts[classes == label][0]})"
+                for label in short[:3]
+            )
             if len(short) > 3:
                 named += ", ..."
             verb = "has" if len(short) == 1 else "have"
@@ -482,7 +522,9 @@ class Unlabelled(ImageSet):
         picture = self._pictures[i]
         if isinstance(picture, str | Path):
             return open_rgb(Path(picture), least=self.least)
-        if not isinstance(picture, Image.Image | np.ndarray):  # a tensor; torch is not imported for files alone
+        if not isinstance(
+            picture, Image.Image | np.ndarray
+        ):  # a tensor; torch is not imported for files alone
             picture = picture.permute(1, 2, 0).cpu().numpy()
         if not isinstance(picture, Image.Image):
             picture = Image.fromarray(picture)
@@ -509,7 +551,9 @@ class OfFolder(Unlabelled):
         problems = listing.problems
         self.broken = listing.broken
         if not listing.keys:
-            raise ValueError(f"{self.folder} holds no image that can be read. {' '.join(problems[:3])}".strip())
+            raise ValueError(
+                f"{self.folder} holds no image that can be read. {' '.join(problems[:3])}".strip()
+            )
         try:
             names = folder_classes(listing).names
         except ValueError as error:  # images are embedded and searched without classes, too
@@ -520,7 +564,9 @@ class OfFolder(Unlabelled):
         self._pictures = [self.folder / key for key in listing.keys]
         keys = [path.as_posix() for path in self._pictures]
         labels = np.array([number.get(name, -1) for name in names], np.int64)
-        return ImageRecords(keys=keys, labels=labels, class_names=class_names, splits={}, problems=problems)
+        return ImageRecords(
+            keys=keys, labels=labels, class_names=class_names, splits={}, problems=problems
+        )
 
     @property
     def classes_sentence(self) -> str:

@@ -47,7 +47,9 @@ def checking(entry: type[ImageSet], path: str) -> Iterator[Progress | Problem]:
                 path_of_list = dataset.root / file
                 digest = md5_of(path_of_list)
                 if digest != expected:
-                    yield Problem(f"{path_of_list} is not the published file: its MD5 is {digest}, not {expected}.")
+                    yield Problem(
+                        f"{path_of_list} is not the published file: its MD5 is {digest}, not {expected}."
+                    )
         yield from map(Problem, dataset.problems)
         yield from _broken(dataset)
 
@@ -71,7 +73,9 @@ def _wrong_counts(dataset: Published) -> list[str]:
         for legal_classes, legal_images in legal:
             of_classes = f" of {legal_classes:,} classes" if legal_classes else ""
             expected.append(f"{legal_images:,} images{of_classes}")
-        problems.append(f"{part} has {images:,} images of {classes:,} classes; published are {' or '.join(expected)}.")
+        problems.append(
+            f"{part} has {images:,} images of {classes:,} classes; published are {' or '.join(expected)}."
+        )
     return problems
 
 

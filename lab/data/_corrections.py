@@ -38,7 +38,10 @@ def read_corrections(file: Path) -> dict[str, str]:
     if "image" not in columns:
         raise ValueError(f"{file} has no column image, which data.corrections needs.")
     # An image without a label is left out; a table with its classes in another column is refused.
-    texts = {name: tables.names(values, f"values of {name} in {file}") for name, values in columns.items()}
+    texts = {
+        name: tables.names(values, f"values of {name} in {file}")
+        for name, values in columns.items()
+    }
     images = texts["image"]
     labels = [""] * len(images)
     if "mark" not in texts and "label" in texts:
@@ -63,7 +66,9 @@ def _both(label: str, other: str) -> str:
     return " and ".join(repr(name) if name else "left out" for name in (label, other))
 
 
-def with_own_keys(table: Mapping[str, str], source: str, keys: Sequence[str], root: Path) -> dict[str, str]:
+def with_own_keys(
+    table: Mapping[str, str], source: str, keys: Sequence[str], root: Path
+) -> dict[str, str]:
     """Return the table with the data set's own keys for images that it names by another spelling of their paths.
 
     Raises:
@@ -77,7 +82,9 @@ def with_own_keys(table: Mapping[str, str], source: str, keys: Sequence[str], ro
             key = key_of(name, root)
         if corrections.setdefault(key, label) != label:
             both = _both(corrections[key], label)
-            raise ValueError(f"{source} names {key} under two spellings, with two labels: {both}. Keep one row.")
+            raise ValueError(
+                f"{source} names {key} under two spellings, with two labels: {both}. Keep one row."
+            )
     return corrections
 
 
@@ -128,7 +135,10 @@ def _positions(names: Sequence[str]) -> dict[str, int]:
 
 
 def corrected_splits(
-    splits: Mapping[str, Split], labels: np.ndarray, left_out: np.ndarray, relabelled: Mapping[int, int]
+    splits: Mapping[str, Split],
+    labels: np.ndarray,
+    left_out: np.ndarray,
+    relabelled: Mapping[int, int],
 ) -> dict[str, Split]:
     """Return the splits without the images that are left out, and with relabelled images where their class is.
 
@@ -153,7 +163,9 @@ def corrected_splits(
     return corrected
 
 
-def _moves(splits: Mapping[str, Split], labels: np.ndarray, relabelled: Mapping[int, int]) -> dict[int, str]:
+def _moves(
+    splits: Mapping[str, Split], labels: np.ndarray, relabelled: Mapping[int, int]
+) -> dict[int, str]:
     """Return the relabelled images that change their split, each with its new split."""
     split_of_class: dict[int, str] = {}
     for name, split in splits.items():

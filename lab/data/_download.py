@@ -81,7 +81,9 @@ def _fetch(archive: Archive, folder: Path) -> Iterator[Progress]:
             raise ConnectionError(f"it broke off at {done:,} of {total:,} bytes")
     except urllib.error.HTTPError as error:
         if error.code != 416:  # 416: nothing is left to send, the part is whole
-            raise ValueError(f"{archive.url} answers {error.code} {error.reason}; try again later.") from None
+            raise ValueError(
+                f"{archive.url} answers {error.code} {error.reason}; try again later."
+            ) from None
     except OSError as error:
         # The cause of a failed connection may be wrapped twice.
         cause = getattr(error, "reason", error)

@@ -36,7 +36,9 @@ def rows(path: Path, columns: int, skip: int = 0) -> list[list[str]]:
         if number <= skip or not cells:
             continue
         if len(cells) != columns:
-            raise ValueError(f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}.")
+            raise ValueError(
+                f"{path}, line {number}: {len(cells)} columns instead of {columns}: {line[:80]!r}."
+            )
         table.append(cells)
     if not table:
         raise ValueError(f"{path} is empty.")

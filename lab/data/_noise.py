@@ -18,7 +18,11 @@ class NoiseKnobs(HasKnobs):
     """What a run's training images lack or have wrong. Test images keep their labels, so scores are of clean labels."""
 
     keep_classes: float = knob(
-        "Share of the training classes that are kept.", default=1.0, gt=0, le=1, source="Contextual, figure 6"
+        "Share of the training classes that are kept.",
+        default=1.0,
+        gt=0,
+        le=1,
+        source="Contextual, figure 6",
     )
     kept: Literal["first", "drawn"] = knob(
         "Which classes are kept: the first ones, or some drawn by noise_seed.", default="first"
@@ -51,10 +55,14 @@ class NoiseKnobs(HasKnobs):
         default=None,
         path=True,
     )
-    noise_seed: int = knob("Random seed of the noise and of the classes that it affects.", default=0, ge=0)
+    noise_seed: int = knob(
+        "Random seed of the noise and of the classes that it affects.", default=0, ge=0
+    )
 
 
-def kept_classes(classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int) -> np.ndarray:
+def kept_classes(
+    classes: np.ndarray, share: float, kept: Literal["first", "drawn"], seed: int
+) -> np.ndarray:
     """Return at least two of the classes, int64 [c]: the first ones, or some drawn by seed."""
     order = classes if kept == "first" else np.random.default_rng((seed, 1)).permutation(classes)
     return order[: max(2, round(share * len(classes)))]
@@ -75,7 +83,9 @@ def long_tail(labels: np.ndarray, items: np.ndarray, imbalance: float, seed: int
     falling = imbalance ** -np.linspace(0, 1, len(classes))
     parts = []
     for label, share in zip(classes, falling, strict=True):
-        members = np.random.default_rng((seed, 2, int(label))).permutation(items[labels[items] == label])
+        members = np.random.default_rng((seed, 2, int(label))).permutation(
+            items[labels[items] == label]
+        )
         parts.append(members[: max(1, round(share * len(members)))])
     return np.sort(np.concatenate(parts))
 
@@ -92,7 +102,9 @@ def relabelled(labels: np.ndarray, items: np.ndarray, share: float, seed: int) -
     return noisy
 
 
-def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> tuple[dict[int, Path], list[str]]:
+def replaced(
+    items: np.ndarray, folder: str | None, share: float, seed: int
+) -> tuple[dict[int, Path], list[str]]:
     """Choose foreign images for that share of `items`; none is chosen twice until all were.
 
     Returns:
@@ -104,11 +116,15 @@ def replaced(items: np.ndarray, folder: str | None, share: float, seed: int) -> 
     if not share:
         return {}, []
     if folder is None:
-        raise ValueError("data.image_noise needs a folder of foreign images; name it in data.noise_folder.")
+        raise ValueError(
+            "data.image_noise needs a folder of foreign images; name it in data.noise_folder."
+        )
     root = Path(folder).expanduser()
     listing = list_images(root)
     if not listing.keys:
-        raise ValueError(f"There is no image in {root}; name a folder of foreign images in data.noise_folder.")
+        raise ValueError(
+            f"There is no image in {root}; name a folder of foreign images in data.noise_folder."
+        )
     random = np.random.default_rng((seed, 4))
     order = random.permutation(items)
     files = random.permutation(len(listing.keys))

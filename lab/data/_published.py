@@ -48,7 +48,9 @@ class Published(ImageSet):
         ValueError: files are missing or not in the official layout; the sentence names them and says where to get them.
     """
 
-    _root: str = knob("Folder that holds the data set in its official layout.", path=True, alias="root")
+    _root: str = knob(
+        "Folder that holds the data set in its official layout.", path=True, alias="root"
+    )
     folder: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     get: ClassVar[str]

@@ -29,7 +29,9 @@ class RevisitedSet(Published):
     """
 
     ground_truth: ClassVar[str]
-    crop_queries: bool = knob("Crop queries to their bounding boxes, as the protocol requires.", default=True)
+    crop_queries: bool = knob(
+        "Crop queries to their bounding boxes, as the protocol requires.", default=True
+    )
     distractors: str | None = knob(
         "Folder of the million distractors: revisitop1m.txt and the files in jpg/ that it lists.",
         default=None,
@@ -94,7 +96,9 @@ def _checked(truth: Any) -> dict[str, Any]:
     gallery = truth["imlist"]
     judged = truth["gnd"]
     if len(judged) != len(queries) or not queries or not gallery:
-        raise TypeError(f"{len(judged)} judgements for {len(queries)} queries in a gallery of {len(gallery)}")
+        raise TypeError(
+            f"{len(judged)} judgements for {len(queries)} queries in a gallery of {len(gallery)}"
+        )
     for name, judgement in zip(queries, judged, strict=True):
         if judgement["bbx"]:
             left, top, right, bottom = judgement["bbx"]

@@ -58,7 +58,9 @@ class Split:
         return len(self.items)
 
 
-def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation: float = 0.5) -> dict[str, Split]:
+def class_disjoint(
+    labels: np.ndarray, seed: int, test: float = 0.5, validation: float = 0.5
+) -> dict[str, Split]:
     """Split the classes by seed. An image without a class is in no split.
 
     Args:
@@ -74,10 +76,16 @@ def class_disjoint(labels: np.ndarray, seed: int, test: float = 0.5, validation:
     seen = len(classes) - round(test * len(classes))
     train = seen - round(validation * seen)
     parts = {"train": shuffled[:train], "validation": shuffled[train:seen], "test": shuffled[seen:]}
-    return {name: Split(np.flatnonzero(np.isin(labels, part))) for name, part in parts.items() if len(part)}
+    return {
+        name: Split(np.flatnonzero(np.isin(labels, part)))
+        for name, part in parts.items()
+        if len(part)
+    }
 
 
-def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float) -> dict[str, Split]:
+def hold_out(
+    labels: np.ndarray, train: np.ndarray, seed: int, validation: float
+) -> dict[str, Split]:
     """Split the classes of a published training split: `train` and, if the fraction asks for one, `validation`.
 
     Args:
@@ -89,7 +97,9 @@ def hold_out(labels: np.ndarray, train: np.ndarray, seed: int, validation: float
     return {name: Split(train[split.query]) for name, split in inner.items()}
 
 
-def by_image(labels: np.ndarray, items: np.ndarray, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+def by_image(
+    labels: np.ndarray, items: np.ndarray, seed: int, share: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Split the images of each class: those that stay, and those that are held out, int64 ascending.
 
     Args:
@@ -116,7 +126,9 @@ def fold_of(classes: np.ndarray, folds: int, fold: int, seed: int) -> tuple[np.n
     Returns:
         the classes of the other parts, and those of this one.
     """
-    parts = np.array_split(np.random.default_rng((seed, folds)).permutation(np.unique(classes)), folds)
+    parts = np.array_split(
+        np.random.default_rng((seed, folds)).permutation(np.unique(classes)), folds
+    )
     return np.concatenate(parts[:fold] + parts[fold + 1 :]), parts[fold]
 
 

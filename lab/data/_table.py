@@ -85,7 +85,9 @@ def personal(images: ImageSet, table: Table) -> ImageRecords:
     """Return the records of a user's own images, which have no published split."""
     pairs = set(zip(table.label, table.split or [], strict=False))
     names = set(filter(None, table.label))
-    images.class_disjoint = not any((name, "train") in pairs and (name, "test") in pairs for name in names)
+    images.class_disjoint = not any(
+        (name, "train") in pairs and (name, "test") in pairs for name in names
+    )
     return assemble(table, images.knobs.split_seed, images.knobs.validation, images.knobs.test)
 
 
@@ -109,7 +111,14 @@ def assemble(table: Table, seed: int, validation: float, test: float = 0.5) -> I
         splits = _published(table, labels, seed, validation)
     attributes = {name: np.array(values, dtype=str) for name, values in table.attributes.items()}
     return ImageRecords(
-        table.key, labels, class_names, splits, super_labels, super_names, attributes, problems=table.problems
+        table.key,
+        labels,
+        class_names,
+        splits,
+        super_labels,
+        super_names,
+        attributes,
+        problems=table.problems,
     )
 
 

@@ -34,13 +34,18 @@ class Cars196(PublishedSet):
     def _images(self) -> Iterator[tuple[str, ...]]:
         annotations = self.root / "cars_annos.mat"
         if annotations.exists():
-            images = [(str(row["relative_im_path"]), int(row["class"])) for row in _mat(annotations, "annotations")]
+            images = [
+                (str(row["relative_im_path"]), int(row["class"]))
+                for row in _mat(annotations, "annotations")
+            ]
             names = list(_mat(annotations, "class_names"))
         else:
             names, images = self._devkit()
         for key, number in images:
             if not 1 <= number <= len(names):
-                raise ValueError(f"The annotations give {key} the class {number}, but there are {len(names)} classes.")
+                raise ValueError(
+                    f"The annotations give {key} the class {number}, but there are {len(names)} classes."
+                )
             name = names[number - 1]
             split = "train" if number <= 98 else "test"
             yield key, name, split, make(name)
@@ -57,10 +62,14 @@ class Cars196(PublishedSet):
             test = self.root / test.name
         missing = [path.name for path in (meta, train, test) if not path.exists()]
         if missing:
-            raise self._incomplete(f"{self.root} has no cars_annos.mat, and its devkit lacks {', '.join(missing)}")
+            raise self._incomplete(
+                f"{self.root} has no cars_annos.mat, and its devkit lacks {', '.join(missing)}"
+            )
         images = []
         for folder, path in (("cars_train", train), ("cars_test", test)):
-            images += [(f"{folder}/{row['fname']}", int(row["class"])) for row in _mat(path, "annotations")]
+            images += [
+                (f"{folder}/{row['fname']}", int(row["class"])) for row in _mat(path, "annotations")
+            ]
         return list(_mat(meta, "class_names")), images
 
 

@@ -31,7 +31,9 @@ class Cifar100(InMemory):
             pixels.append(stored["data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
             table.key += [f"{split}/{name}" for name in stored["filenames"]]
             table.label += [meta["fine_label_names"][number] for number in stored["fine_labels"]]
-            table.super_class += [meta["coarse_label_names"][number] for number in stored["coarse_labels"]]
+            table.super_class += [
+                meta["coarse_label_names"][number] for number in stored["coarse_labels"]
+            ]
             table.split += [split] * len(stored["filenames"])
         self._pixels = np.concatenate(pixels)
         return table

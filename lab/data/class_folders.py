@@ -7,7 +7,15 @@ from pathlib import Path
 from lab.core.knobs import knob
 from lab.data._base import ImageRecords, ImageSet, SplitKnobs
 from lab.data._table import Table, personal
-from lab.data.images.folders import LOOSE, Classes, Listing, classes_sentence, folder_classes, list_images, sentences
+from lab.data.images.folders import (
+    LOOSE,
+    Classes,
+    Listing,
+    classes_sentence,
+    folder_classes,
+    list_images,
+    sentences,
+)
 
 
 class ClassFolders(SplitKnobs, ImageSet):
@@ -39,7 +47,9 @@ class ClassFolders(SplitKnobs, ImageSet):
     def _read(self) -> ImageRecords:
         self.root = Path(self.knobs.root).expanduser()
         if not self.root.is_dir():
-            raise ValueError(f"There is no folder {self.root}; give the folder that holds one folder a class.")
+            raise ValueError(
+                f"There is no folder {self.root}; give the folder that holds one folder a class."
+            )
         listing = list_images(self.root)
         try:
             classes = folder_classes(listing)
@@ -59,11 +69,15 @@ class ClassFolders(SplitKnobs, ImageSet):
 
 
 def _table(listing: Listing, classes: Classes) -> Table:
-    table = Table(key=listing.keys, label=classes.names, split=classes.splits, problems=[*listing.problems])
+    table = Table(
+        key=listing.keys, label=classes.names, split=classes.splits, problems=[*listing.problems]
+    )
     in_class = [bool(name) for name in classes.names]
     loose = [key for key, name in zip(listing.keys, classes.names, strict=True) if not name]
     if loose:
         table.problems += sentences({LOOSE: loose})
     table.keep(in_class)
-    table.problems += [f"Class {folder!r} has no readable image and is left out." for folder in classes.empty]
+    table.problems += [
+        f"Class {folder!r} has no readable image and is left out." for folder in classes.empty
+    ]
     return table

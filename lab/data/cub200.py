@@ -31,7 +31,9 @@ class Cub200(PublishedSet):
         for image, path in rows(self.root / "images.txt", 2):
             number = class_of.get(image)
             if number not in names:
-                raise ValueError(f"{self.root / 'image_class_labels.txt'} gives image {image} no class of classes.txt.")
+                raise ValueError(
+                    f"{self.root / 'image_class_labels.txt'} gives image {image} no class of classes.txt."
+                )
             table.key.append(f"images/{path}")
             table.label.append(names[number])
             table.split.append("train" if int(number) <= 100 else "test")
@@ -46,12 +48,16 @@ class Cub200(PublishedSet):
         if not path.exists():
             return {}
         columns = tables.read_text(path).columns
-        rows_of_table = zip(*(columns.get(name, []) for name in ("class_id", "family", "order")), strict=False)
+        rows_of_table = zip(
+            *(columns.get(name, []) for name in ("class_id", "family", "order")), strict=False
+        )
         levels = {}
         for number, family, order in rows_of_table:
             if family and order:
                 levels[number] = {"family": family, "order": order}
-        lacking = [number for number, _ in rows(self.root / "classes.txt", 2) if number not in levels]
+        lacking = [
+            number for number, _ in rows(self.root / "classes.txt", 2) if number not in levels
+        ]
         if lacking:
             raise ValueError(
                 f"{path} has no class_id, family and order for class {lacking[0]} and {len(lacking) - 1} others."

@@ -27,18 +27,28 @@ class Digits(SplitKnobs, ImageSet):
     """
 
     split_seed: int = knob(
-        "Random seed of the split of the images into training, validation and test.", default=0, ge=0
+        "Random seed of the split of the images into training, validation and test.",
+        default=0,
+        ge=0,
     )
-    test: float = knob("Fraction of each class's images that are kept for testing.", default=0.2, gt=0, lt=1)
+    test: float = knob(
+        "Fraction of each class's images that are kept for testing.", default=0.2, gt=0, lt=1
+    )
     validation: float = knob(
-        "Fraction of each class's other images that are kept for validation.", default=0.1, ge=0, lt=1
+        "Fraction of each class's other images that are kept for validation.",
+        default=0.1,
+        ge=0,
+        lt=1,
     )
     gallery: Literal["train", "test"] = knob(
-        "What test images are searched in: the training images, as in CAM, or the other test images.", default="train"
+        "What test images are searched in: the training images, as in CAM, or the other test images.",
+        default="train",
     )
 
     class_disjoint = False
-    licence = "UCI Machine Learning Repository, Optical Recognition of Handwritten Digits, CC BY 4.0"
+    licence = (
+        "UCI Machine Learning Repository, Optical Recognition of Handwritten Digits, CC BY 4.0"
+    )
 
     def _read(self) -> ImageRecords:
         _, labels = _drawn()

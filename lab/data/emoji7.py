@@ -39,7 +39,10 @@ class Emoji7(BundledSplitKnobs, ImageSet):
         groups = stored["grp"]
         super_names, super_of_class = np.unique(groups, return_inverse=True)
         return ImageRecords(
-            keys=[f"{code}/{vendor}" for code, vendor in zip(code_points[classes], vendors, strict=True)],
+            keys=[
+                f"{code}/{vendor}"
+                for code, vendor in zip(code_points[classes], vendors, strict=True)
+            ],
             labels=classes,
             class_names=stored["names"].tolist(),
             super_labels=super_of_class[classes],
@@ -50,7 +53,9 @@ class Emoji7(BundledSplitKnobs, ImageSet):
                 "subgroup": stored["sub"][classes],
                 "code_points": code_points[classes],
             },
-            splits=_splits.class_disjoint(classes, self.knobs.split_seed, self.knobs.test, self.knobs.validation),
+            splits=_splits.class_disjoint(
+                classes, self.knobs.split_seed, self.knobs.test, self.knobs.validation
+            ),
         )
 
     @property
@@ -65,7 +70,10 @@ class Emoji7(BundledSplitKnobs, ImageSet):
 
 @lru_cache(maxsize=1)
 def _stored() -> dict[str, np.ndarray]:
-    with (files("lab.data") / "emoji7_images" / "emoji7.npz").open("rb") as file, np.load(file) as archive:
+    with (
+        (files("lab.data") / "emoji7_images" / "emoji7.npz").open("rb") as file,
+        np.load(file) as archive,
+    ):
         return dict(archive)
 
 
@@ -81,7 +89,9 @@ def _decoded() -> np.ndarray:
     try:
         pixels = arrays.read(place)["pixels"]
     except (ValueError, OSError):  # not there yet, or damaged
-        pixels = np.stack([open_rgb(_webp(stored, i), f"emoji {i}") for i in range(len(stored["classes"]))])
+        pixels = np.stack(
+            [open_rgb(_webp(stored, i), f"emoji {i}") for i in range(len(stored["classes"]))]
+        )
         with suppress(OSError):  # where nothing can be written each process decodes them
             arrays.write(place, {"pixels": pixels})
     pixels.flags.writeable = False

@@ -31,7 +31,9 @@ class GoogleLandmarksV1(PublishedSet):
         listed = tables.read_text(self.root / "train.csv").columns
         missing = {"id", "landmark_id"} - listed.keys()
         if missing:
-            raise ValueError(f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}.")
+            raise ValueError(
+                f"{self.root / 'train.csv'} lacks the columns {', '.join(sorted(missing))}."
+            )
         table = Table(split=[])
         absent = []
         existing = {entry.name for entry in os.scandir(self.root / "train")}

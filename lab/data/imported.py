@@ -27,7 +27,9 @@ class Imported(BundledSplitKnobs, OfList):
     def _read(self) -> ImageRecords:
         folder = Path(self.knobs.root).expanduser()
         try:
-            self.root, records = read_list(stored.read(folder / "images.json", ImageList, stored.MOST_LISTED))
+            self.root, records = read_list(
+                stored.read(folder / "images.json", ImageList, stored.MOST_LISTED)
+            )
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"{folder} is no run that lists its images (images.json: {explain(error)}); name one that `lab import` "
@@ -36,4 +38,7 @@ class Imported(BundledSplitKnobs, OfList):
         if "train" in records.splits:
             return records
         knobs = self.knobs
-        return replace(records, splits=class_disjoint(records.labels, knobs.split_seed, knobs.test, knobs.validation))
+        return replace(
+            records,
+            splits=class_disjoint(records.labels, knobs.split_seed, knobs.test, knobs.validation),
+        )

@@ -20,7 +20,11 @@ class InShop(PublishedSet):
         "Ask for access on the DeepFashion page of CUHK's Multimedia Lab (In-shop Clothes Retrieval Benchmark), unpack "
         "img.zip, and name the folder that holds img/ and Eval/list_eval_partition.txt."
     )
-    counts = {"train": ((3_997, 25_882),), "query": ((3_985, 14_218),), "gallery": ((3_985, 12_612),)}
+    counts = {
+        "train": ((3_997, 25_882),),
+        "query": ((3_985, 14_218),),
+        "gallery": ((3_985, 12_612),),
+    }
 
     columns = "key label super_class split role"
 

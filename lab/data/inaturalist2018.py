@@ -12,7 +12,10 @@ class INaturalist2018(PublishedSet):
     """Images of the 2018 challenge, in the class-disjoint lists of Smooth-AP; the super-class is Aves, Plantae, ..."""
 
     folder = "Inaturalist"
-    needs = ("Inat_dataset_splits/Inaturalist_train_set1.txt", "Inat_dataset_splits/Inaturalist_test_set1.txt")
+    needs = (
+        "Inat_dataset_splits/Inaturalist_train_set1.txt",
+        "Inat_dataset_splits/Inaturalist_test_set1.txt",
+    )
     get = (
         "Get train_val2018.tar.gz from the iNaturalist 2018 challenge (inat_comp) and the split lists from the "
         "Smooth-AP repository; unpack both, so that train_val2018/ and Inat_dataset_splits/ lie in the folder you name."

@@ -70,10 +70,14 @@ class Letters(BundledSplitKnobs, ImageSet):
                 "typeface": np.tile(FACES, len(letters)),
                 "letter": np.array(letters)[labels],
                 "script": scripts[labels],
-                "base": np.array([unicodedata.normalize("NFD", letter)[0] for letter in letters])[labels],
+                "base": np.array([unicodedata.normalize("NFD", letter)[0] for letter in letters])[
+                    labels
+                ],
                 "code_point": np.array(codes)[labels],
             },
-            splits=_splits.class_disjoint(labels, self.knobs.split_seed, self.knobs.test, self.knobs.validation),
+            splits=_splits.class_disjoint(
+                labels, self.knobs.split_seed, self.knobs.test, self.knobs.validation
+            ),
         )
 
     @property
@@ -92,7 +96,9 @@ def _letters() -> tuple[str, ...]:
     """Return the letters that every typeface has, by code point, each outline once."""
     from fontTools.ttLib import TTFont  # comes with matplotlib
 
-    in_every_face = set.intersection(*(set(TTFont(_file(face), lazy=True).getBestCmap()) for face in FACES))
+    in_every_face = set.intersection(
+        *(set(TTFont(_file(face), lazy=True).getBestCmap()) for face in FACES)
+    )
     first: dict[bytes, str] = {}
     for letter in map(chr, sorted(in_every_face)):
         if unicodedata.category(letter) in ("Lu", "Ll") and _script(letter) in SCRIPTS:
@@ -107,7 +113,9 @@ def _script(letter: str) -> str:
 @lru_cache(maxsize=1)
 def _drawn() -> np.ndarray:
     fonts = [_font(face) for face in FACES]
-    pictures = [np.asarray(_picture(letter, font)) for letter, font in itertools.product(_letters(), fonts)]
+    pictures = [
+        np.asarray(_picture(letter, font)) for letter, font in itertools.product(_letters(), fonts)
+    ]
     grey = np.stack(pictures)
     pixels = np.repeat(grey[..., None], 3, axis=-1)
     pixels.flags.writeable = False
@@ -129,4 +137,6 @@ def _file(face: str) -> Path:
     """Return the file of a typeface, without importing matplotlib, which takes a second."""
     need("The data set letters, for its typefaces,", "letters", "matplotlib")
     package = importlib.util.find_spec("matplotlib")
-    return Path(str(package and package.origin)).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"
+    return (
+        Path(str(package and package.origin)).parent / "mpl-data" / "fonts" / "ttf" / f"{face}.ttf"
+    )

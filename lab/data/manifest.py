@@ -45,12 +45,20 @@ class Manifest(SplitKnobs, ImageSet):
             the row.
     """
 
-    _path: str = knob("CSV, Parquet or Arrow file with the columns path and label.", path=True, alias="path")
+    _path: str = knob(
+        "CSV, Parquet or Arrow file with the columns path and label.", path=True, alias="path"
+    )
     _root: str | None = knob(
-        "Folder that paths are relative to; by default the file's own folder.", default=None, path=True, alias="root"
+        "Folder that paths are relative to; by default the file's own folder.",
+        default=None,
+        path=True,
+        alias="root",
     )
     test: float = knob(
-        "Fraction of the classes that are kept for testing, if there is no column split.", default=0.5, ge=0, lt=1
+        "Fraction of the classes that are kept for testing, if there is no column split.",
+        default=0.5,
+        ge=0,
+        lt=1,
     )
     validation: float = knob(
         "Fraction of the training classes that are kept for validation, if no row says validation.",
@@ -65,14 +73,18 @@ class Manifest(SplitKnobs, ImageSet):
         if self.knobs.root:
             self.root = Path(self.knobs.root).expanduser()
         if not file.is_file():
-            raise ValueError(f"There is no file {file}; give a CSV or Parquet file with the columns path and label.")
+            raise ValueError(
+                f"There is no file {file}; give a CSV or Parquet file with the columns path and label."
+            )
         columns = {}
         stored = tables.read(file)
         for written, values in stored.items():
             small = written.casefold()  # spreadsheets write Split
             name = small if small in COLUMNS and small not in stored else written
             if name in columns:
-                raise ValueError(f"{file} has two columns {name!r} that differ in capitals alone; rename one of them.")
+                raise ValueError(
+                    f"{file} has two columns {name!r} that differ in capitals alone; rename one of them."
+                )
             what = f"values of {name} in {file}"
             if name == "label":
                 columns[name] = tables.label_names(values, what)
@@ -92,7 +104,9 @@ class Manifest(SplitKnobs, ImageSet):
 def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
     for name in ("path", "label"):
         if name not in columns:
-            raise ValueError(f"{file} has no column {name!r}; its columns: {', '.join(columns) or 'none'}.")
+            raise ValueError(
+                f"{file} has no column {name!r}; its columns: {', '.join(columns) or 'none'}."
+            )
     if not columns["path"]:
         raise ValueError(f"{file} has no rows.")
     _check_filled(columns, file)
@@ -105,7 +119,9 @@ def _table(columns: dict[str, list[str]], file: Path, root: Path) -> Table:
         attributes=columns,
     )
     if table.role and not table.split:
-        raise ValueError(f"{file} has a column query_gallery but no column split; say which rows are train and test.")
+        raise ValueError(
+            f"{file} has a column query_gallery but no column split; say which rows are train and test."
+        )
     if table.split:
         roles = [value if value in _ROLES else "" for value in table.split]
         if any(roles) and table.role:
@@ -133,11 +149,17 @@ def _check_filled(columns: dict[str, list[str]], file: Path) -> None:
     for row, path in enumerate(columns["path"], start=1):
         if not path:
             raise ValueError(f"{file}, row {row}: path is empty.")
-        if columns["label"][row - 1] and "super_class" in columns and not columns["super_class"][row - 1]:
+        if (
+            columns["label"][row - 1]
+            and "super_class" in columns
+            and not columns["super_class"][row - 1]
+        ):
             raise ValueError(f"{file}, row {row}: super_class is empty.")
 
 
-def _legal(values: list[str] | None, legal: tuple[str, ...], name: str, file: Path) -> list[str] | None:
+def _legal(
+    values: list[str] | None, legal: tuple[str, ...], name: str, file: Path
+) -> list[str] | None:
     """Return the values in small letters.
 
     Raises:
@@ -145,7 +167,9 @@ def _legal(values: list[str] | None, legal: tuple[str, ...], name: str, file: Pa
     """
     for row, value in enumerate(values or (), start=1):
         if value.lower() not in legal:
-            raise ValueError(f"{file}, row {row}: {name} is {value!r}, not one of {', '.join(filter(None, legal))}.")
+            raise ValueError(
+                f"{file}, row {row}: {name} is {value!r}, not one of {', '.join(filter(None, legal))}."
+            )
     return values and [value.lower() for value in values]
 
 
@@ -157,7 +181,12 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
     """
     place_of = place_finder()
     places = [place_of(root / key) for key in table.key]
-    columns = {"label": table.label, "split": table.split, "role": table.role, "super_class": table.super_class}
+    columns = {
+        "label": table.label,
+        "split": table.split,
+        "role": table.role,
+        "super_class": table.super_class,
+    }
     given = {name: values for name, values in columns.items() if values}
     first: dict[str, int] = {}
     repeats = []
@@ -182,4 +211,6 @@ def _leave_out_repeats(table: Table, file: Path, root: Path) -> None:
 
 
 def _in_words(column: str, value: str) -> str:
-    return f"the {column.replace('_', '-')} {value!r}" if value else f"no {column.replace('_', '-')}"
+    return (
+        f"the {column.replace('_', '-')} {value!r}" if value else f"no {column.replace('_', '-')}"
+    )

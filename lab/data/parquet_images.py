@@ -46,7 +46,9 @@ class ParquetImages(StreamedSet):
             file = self._opened(path)
             for column in (self.knobs.image, self.knobs.label):
                 if column not in file.schema_arrow.names:
-                    raise ValueError(f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}.")
+                    raise ValueError(
+                        f"{path} has no column {column}; it has {', '.join(file.schema_arrow.names)}."
+                    )
             names = _class_names(file.schema_arrow, self.knobs.label)
             shard = PurePosixPath(path).name
             without = 0
@@ -54,15 +56,21 @@ class ParquetImages(StreamedSet):
                 try:
                     labels = file.read_row_group(group, columns=[self.knobs.label])
                 except Exception as error:  # each store has its own
-                    raise ValueError(f"{path} is damaged and cannot be read: {said_by(error)}.") from None
-                for row, class_name in enumerate(_class_names_of(labels, self.knobs.label, names, path)):
+                    raise ValueError(
+                        f"{path} is damaged and cannot be read: {said_by(error)}."
+                    ) from None
+                for row, class_name in enumerate(
+                    _class_names_of(labels, self.knobs.label, names, path)
+                ):
                     if class_name:
                         yield IndexedImage(number, group, row, class_name, f"{shard}/{group}/{row}")
                     else:
                         without += 1
             if without:
                 verb = "is" if without == 1 else "are"
-                problems.append(f"{counted(without, 'row')} of {path} without a class {verb} left out.")
+                problems.append(
+                    f"{counted(without, 'row')} of {path} without a class {verb} left out."
+                )
 
     def _opened(self, path: str) -> Any:
         import pyarrow.parquet
@@ -105,7 +113,9 @@ def _class_names_of(labels: Any, column: str, names: list[str], path: str) -> li
         return tables.label_names(values, f"labels in {path}")
     for value in values:
         if value is not None and value >= len(names):
-            raise ValueError(f"{path} has the label {value}, but names {len(names)} classes only, from 0.")
+            raise ValueError(
+                f"{path} has the label {value}, but names {len(names)} classes only, from 0."
+            )
     return ["" if value is None or value < 0 else names[value] for value in values]
 
 

@@ -60,7 +60,10 @@ class TarShards(StreamedSet):
 def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[IndexedImage]:
     for number, path in enumerate(files):
         try:
-            with system.open(path, "rb") as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Entry) as archive:
+            with (
+                system.open(path, "rb") as file,
+                tarfile.open(fileobj=file, mode="r:", tarinfo=Entry) as archive,
+            ):
                 yield from _samples(archive, number, PurePosixPath(path).name, problems)
         except tarfile.TarError as error:
             raise ValueError(
@@ -71,10 +74,16 @@ def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Inde
 
 def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[IndexedImage]:
     """Give images without a .cls the class of their folder, by the rule of `lab.data.images.folders`."""
-    paths = [PurePosixPath(image.name).parts[1:] for image in images]  # without the name of the shard
+    paths = [
+        PurePosixPath(image.name).parts[1:] for image in images
+    ]  # without the name of the shard
     in_folders = [parts for parts, image in zip(paths, images, strict=True) if not image.class_name]
     wrapping = 0
-    while in_folders and len({parts[0] for parts in in_folders}) == 1 and all(len(parts) > 2 for parts in in_folders):
+    while (
+        in_folders
+        and len({parts[0] for parts in in_folders}) == 1
+        and all(len(parts) > 2 for parts in in_folders)
+    ):
         in_folders = [parts[1:] for parts in in_folders]
         wrapping += 1
     depth = wrapping + class_depth(in_folders)
@@ -83,10 +92,14 @@ def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[Ind
         if class_name:
             yield replace(image, class_name=class_name)
         elif len(problems) < 100:
-            problems.append(f"{image.name} has neither a .cls beside it nor a class folder, and is left out.")
+            problems.append(
+                f"{image.name} has neither a .cls beside it nor a class folder, and is left out."
+            )
 
 
-def _samples(archive: tarfile.TarFile, number: int, shard: str, problems: list[str]) -> Iterator[IndexedImage]:
+def _samples(
+    archive: tarfile.TarFile, number: int, shard: str, problems: list[str]
+) -> Iterator[IndexedImage]:
     """The images of one shard; members of a sample lie side by side."""
     sample: str | None = None
     image: tarfile.TarInfo | None = None

@@ -38,5 +38,7 @@ class TinyImageNet(ClosedSet):
         annotations = self.root / "val" / "val_annotations.txt"
         for image, wnid, *_ in rows(annotations, 6):
             if wnid not in names:
-                raise ValueError(f"{annotations}: {image} has the class {wnid}, which wnids.txt does not list.")
+                raise ValueError(
+                    f"{annotations}: {image} has the class {wnid}, which wnids.txt does not list."
+                )
             yield f"val/images/{image}", names[wnid], "test"

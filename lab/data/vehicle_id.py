@@ -24,7 +24,9 @@ class VehicleId(PublishedSet):
     among itself (`random_gallery` off), and so do the recipes of its rows.
     """
 
-    test_size: Literal["small", "medium", "large"] = knob("Test set: 800, 1,600 or 2,400 vehicles.", default="small")
+    test_size: Literal["small", "medium", "large"] = knob(
+        "Test set: 800, 1,600 or 2,400 vehicles.", default="small"
+    )
     random_gallery: bool = knob(
         "Put one image of each vehicle into the gallery; otherwise every test image is searched among all others.",
         default=True,

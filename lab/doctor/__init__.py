@@ -43,7 +43,18 @@ PARTS = {
 
 def examine() -> list[Component]:
     """Look at everything; takes a few seconds, since it loads torch and faiss and lets each compute something."""
-    checks = (_system, _webhook, _files, _installation, _parts, _plugins, _torch, _faiss, _kernels, _browser)
+    checks = (
+        _system,
+        _webhook,
+        _files,
+        _installation,
+        _parts,
+        _plugins,
+        _torch,
+        _faiss,
+        _kernels,
+        _browser,
+    )
     return [finding for check in checks for finding in check()]
 
 
@@ -51,13 +62,18 @@ def _system() -> Iterator[Component]:
     import psutil
 
     yield Component("rankscope", lab.__version__)
-    yield Component("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Component(
+        "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    )
     memory = psutil.virtual_memory()
     process = psutil.Process()
     cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else os.cpu_count()
     yield Component("cpu", f"{cores} cores usable")
     yield Component("memory", f"{size(memory.available)} of {size(memory.total)} free")
-    free, advice = shutil.disk_usage(".").free, "Make room: a run writes checkpoints and embeddings."
+    free, advice = (
+        shutil.disk_usage(".").free,
+        "Make room: a run writes checkpoints and embeddings.",
+    )
     yield Component("disk", f"{size(free)} free here", *(("warning", advice) if free < GB else ()))
 
 
@@ -67,7 +83,9 @@ def _webhook() -> Iterator[Component]:
         if where := webhook.address():
             yield Component("webhook", f"{urlsplit(where).hostname} is told when a run ends")
     except ValueError as error:
-        yield Component("webhook", str(error), "warning", "Nobody is told when a run ends until that is mended.")
+        yield Component(
+            "webhook", str(error), "warning", "Nobody is told when a run ends until that is mended."
+        )
 
 
 AGAIN = "Install Rankscope again from where you have it: pip install --force-reinstall --no-deps FILE_OR_FOLDER."
@@ -83,9 +101,13 @@ def _files() -> Iterator[Component]:
         yield Component("files of the package", str(shipped.PACKAGE))
     missing = [name for name in ("notebooks", "docs", "app") if not shipped.folder(name).is_dir()]
     if missing:
-        yield Component("tutorials and documents", f"no {' and no '.join(missing)}", "warning", AGAIN)
+        yield Component(
+            "tutorials and documents", f"no {' and no '.join(missing)}", "warning", AGAIN
+        )
     else:
-        yield Component("tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}")
+        yield Component(
+            "tutorials and documents", f"{shipped.folder('notebooks')} and {shipped.folder('docs')}"
+        )
 
 
 CHANGE = {
@@ -95,7 +117,10 @@ CHANGE = {
 }
 WAYS = {
     True: {"light": "make clean, then make demo LIGHT=1", "ordinary": "make clean, then make demo"},
-    False: {"light": "a new environment, and uv with --override", "ordinary": "a new environment, and pip or uv"},
+    False: {
+        "light": "a new environment, and uv with --override",
+        "ordinary": "a new environment, and pip or uv",
+    },
 }
 """How to come to each installation from a checkout, and from a wheel."""
 
@@ -105,8 +130,16 @@ def _installation() -> Iterator[Component]:
     neither, something of both. The build of faiss and what pip installed tell it; the advice is no complaint."""
     installed = {(one.name or "").lower(): one for one in importlib.metadata.distributions()}
     cuda = [one for name, one in installed.items() if name.startswith("nvidia-")]
-    faiss = "faiss-gpu" if "faiss-gpu" in installed else "faiss-cpu" if "faiss-cpu" in installed else "no faiss"
-    name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get((faiss, bool(cuda)), "neither")
+    faiss = (
+        "faiss-gpu"
+        if "faiss-gpu" in installed
+        else "faiss-cpu"
+        if "faiss-cpu" in installed
+        else "no faiss"
+    )
+    name = {("faiss-gpu", True): "ordinary", ("faiss-cpu", False): "light"}.get(
+        (faiss, bool(cuda)), "neither"
+    )
     space = sum(file.size or 0 for one in cuda for file in one.files or ())
     libraries = f"CUDA libraries of {size(space)}" if cuda else "no CUDA libraries"
     advice = CHANGE[name].format(**WAYS[shipped.checkout() is not None])
@@ -118,22 +151,38 @@ def _parts() -> Iterator[Component]:
         if version := version_of(name):
             yield Component(name, version)
         elif extra:
-            yield Component(name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'.")
+            yield Component(
+                name, "not installed", "missing", f"Optional: pip install 'rankscope[{extra}]'."
+            )
         else:
             yield Component(name, "not installed", "broken", f"pip install {name}")
 
 
 def _plugins() -> Iterator[Component]:
     """What other distributions add to the catalogues, by entry points."""
-    groups = [group for group in importlib.metadata.entry_points().groups if group.startswith(ENTRY_POINTS)]
-    for point in (point for group in sorted(groups) for point in importlib.metadata.entry_points(group=group)):
-        room, origin = point.group.removeprefix(ENTRY_POINTS), point.dist.name if point.dist else point.value
+    groups = [
+        group
+        for group in importlib.metadata.entry_points().groups
+        if group.startswith(ENTRY_POINTS)
+    ]
+    for point in (
+        point for group in sorted(groups) for point in importlib.metadata.entry_points(group=group)
+    ):
+        room, origin = (
+            point.group.removeprefix(ENTRY_POINTS),
+            point.dist.name if point.dist else point.value,
+        )
         inside = "lab.training." if room in ("optimisers", "schedules") else "lab."
         try:
             importlib.import_module(inside + room).get(point.name)
             yield Component(f"plug-in {room}: {point.name}", f"from {origin}")
         except (ImportError, AttributeError) as error:
-            yield Component(f"plug-in {room}: {point.name}", f"from {origin}", "warning", f"It cannot be used: {error}")
+            yield Component(
+                f"plug-in {room}: {point.name}",
+                f"from {origin}",
+                "warning",
+                f"It cannot be used: {error}",
+            )
 
 
 def _torch() -> Iterator[Component]:
@@ -149,7 +198,9 @@ def _torch() -> Iterator[Component]:
         torchvision.ops.nms(boxes, scores, 0.5)
         yield Component("torch with torchvision", "work together")
     except RuntimeError as error:
-        advice = "Install the ordinary build of torch: pip install --force-reinstall torch torchvision."
+        advice = (
+            "Install the ordinary build of torch: pip install --force-reinstall torch torchvision."
+        )
         yield Component("torch with torchvision", str(error).splitlines()[0], "broken", advice)
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):
@@ -157,7 +208,9 @@ def _torch() -> Iterator[Component]:
             yield Component(f"cuda:{i}", f"{torch.cuda.get_device_name(i)}, {free} of {total} free")
     elif torch.version.cuda and shutil.which("nvidia-smi"):
         advice = f"The driver is older than CUDA {torch.version.cuda}, for which this torch is made; update the driver."
-        yield Component("cuda", "an NVIDIA driver is installed, but torch cannot use it", "warning", advice)
+        yield Component(
+            "cuda", "an NVIDIA driver is installed, but torch cannot use it", "warning", advice
+        )
     else:
         yield Component("cuda", "no NVIDIA GPU; everything runs on the CPU")
     yield Component("torch threads", str(torch.get_num_threads()))
@@ -174,7 +227,9 @@ def _faiss() -> Iterator[Component]:
     both = [name for name in ("faiss-cpu", "faiss-gpu") if version_of(name)]
     if len(both) == 2:
         advice = "They overwrite each other: pip uninstall faiss-cpu faiss-gpu, then install one."
-        yield Component("faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice)
+        yield Component(
+            "faiss", f"{faiss.__version__}, both faiss-cpu and faiss-gpu", "broken", advice
+        )
         return
     yield Component("faiss", f"{faiss.__version__} ({', '.join(both)}), {gpus} GPUs")
 
@@ -185,14 +240,24 @@ def _kernels() -> Iterator[Component]:
     from lab.kernels import paths
     from lab.search.exact import why_not_compiled
 
-    advice = "Everything works without it, but large batches are slower. To speed them up, make {} work."
-    compilers = {"compiled": "numba (pip install numba)", "triton": "Triton, which needs a C compiler,"}
+    advice = (
+        "Everything works without it, but large batches are slower. To speed them up, make {} work."
+    )
+    compilers = {
+        "compiled": "numba (pip install numba)",
+        "triton": "Triton, which needs a C compiler,",
+    }
     try:
         forced = ", forced" if paths.forced() else ""
     except ValueError as refused:
-        yield Component("ranking kernels", str(refused), "broken", f"Correct or unset {paths.VARIABLE}.")
+        yield Component(
+            "ranking kernels", str(refused), "broken", f"Correct or unset {paths.VARIABLE}."
+        )
         return
-    for what, device, best in (("ranking kernels", "cpu", "compiled"), ("ranking kernels on CUDA", "cuda", "triton")):
+    for what, device, best in (
+        ("ranking kernels", "cpu", "compiled"),
+        ("ranking kernels on CUDA", "cuda", "triton"),
+    ):
         taken, why = paths.path(device), paths.unavailable(best)
         if device == "cuda" and not torch.cuda.is_available():
             yield Component(what, f"not used: {why or 'there is no CUDA GPU'}")
@@ -201,12 +266,20 @@ def _kernels() -> Iterator[Component]:
         else:
             yield Component(what, taken + forced)
     if why := why_not_compiled(torch.eye(4), torch.eye(4)):
-        yield Component("search kernels", f"plain: {why}", "warning", advice.format(compilers["compiled"]))
+        yield Component(
+            "search kernels", f"plain: {why}", "warning", advice.format(compilers["compiled"])
+        )
     else:
         yield Component("search kernels", "compiled")
 
 
 def _browser() -> Iterator[Component]:
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    missing = ("not found on the PATH", "missing", "Needed only to save figures as PNG; to get it, install Chromium.")
+    path = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    missing = (
+        "not found on the PATH",
+        "missing",
+        "Needed only to save figures as PNG; to get it, install Chromium.",
+    )
     yield Component("browser for PNG export", *((path,) if path else missing))

@@ -63,7 +63,9 @@ class Pool(nn.Module):
             return average
         if self.pooling == "gem":
             clamped = features.clamp(min=1e-6)
-            powers = (clamped / clamped.amax(dim=(-2, -1), keepdim=True)).pow(self.p.to(features.dtype))
+            powers = (clamped / clamped.amax(dim=(-2, -1), keepdim=True)).pow(
+                self.p.to(features.dtype)
+            )
             shares = powers / powers.sum(dim=(-2, -1), keepdim=True)
             return shares * gem(features, self.p.to(features.dtype))[..., None, None]
         largest = features.amax(dim=(-2, -1), keepdim=True)
@@ -107,11 +109,17 @@ class Head(nn.Module):
     ):
         super().__init__()
         if layer_norm and unit:
-            raise ValueError("Pooled features are normalised by layer_norm or by unit_features, not by both.")
+            raise ValueError(
+                "Pooled features are normalised by layer_norm or by unit_features, not by both."
+            )
         norm = nn.LayerNorm(width, elementwise_affine=affine) if layer_norm else nn.Identity()
         self.pool, self.norm = pool, UnitLength() if unit else norm
         self.embed = nn.Identity() if dim is None else nn.Linear(width, dim)
-        self.projector = nn.Identity() if projector is None else nn.Linear(dim or width, projector, projector_bias)
+        self.projector = (
+            nn.Identity()
+            if projector is None
+            else nn.Linear(dim or width, projector, projector_bias)
+        )
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         embeddings = self.embed(self.norm(self.pool(features)))
@@ -131,11 +139,15 @@ class Head(nn.Module):
     def spread(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """`parts` of pooled features that are given as sums over places, float64 [n c h w]."""
         side = math.isqrt(shares.shape[2])
-        if shares.shape[3] == 1 and side * side == shares.shape[2]:  # a transformer's patches come as a column
+        if (
+            shares.shape[3] == 1 and side * side == shares.shape[2]
+        ):  # a transformer's patches come as a column
             shares = shares.unflatten(2, (side, side)).squeeze(-1)
         constant = shares.new_zeros(shares.shape[:2])
         if isinstance(self.norm, UnitLength):
-            shares = shares / shares.sum(dim=(-2, -1), keepdim=True).norm(dim=1, keepdim=True).clamp(min=1e-12)
+            shares = shares / shares.sum(dim=(-2, -1), keepdim=True).norm(
+                dim=1, keepdim=True
+            ).clamp(min=1e-12)
         elif isinstance(self.norm, nn.LayerNorm):
             variance = shares.sum(dim=(-2, -1)).var(dim=1, correction=0)[:, None, None, None]
             shares = (shares - shares.mean(dim=1, keepdim=True)) / (variance + self.norm.eps).sqrt()
@@ -173,15 +185,22 @@ class Encoder(HasKnobs, nn.Module):
         scale="log",
         alias="dim",
     )
-    pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="avg", source="DML deck, tricks")
+    pooling: Pooling = knob(
+        "Pooling of the last feature map to one vector.", default="avg", source="DML deck, tricks"
+    )
     layer_norm: bool = knob(
-        "Apply LayerNorm to the pooled features before the last layer.", default=False, source="RS@k, section 4.2"
+        "Apply LayerNorm to the pooled features before the last layer.",
+        default=False,
+        source="RS@k, section 4.2",
     )
     layer_norm_affine: bool = knob(
-        "Let LayerNorm learn a scale and a shift, as in the code of RS@k; the code of ROADMAP does not.", default=False
+        "Let LayerNorm learn a scale and a shift, as in the code of RS@k; the code of ROADMAP does not.",
+        default=False,
     )
     unit_features: bool = knob(
-        "L2-normalise the pooled features before the last layer.", default=False, source="Radenovic et al. 2018"
+        "L2-normalise the pooled features before the last layer.",
+        default=False,
+        source="Radenovic et al. 2018",
     )
     projector: bool = knob(
         "Train through an additional linear layer (projector) that evaluation leaves out.",
@@ -198,7 +217,8 @@ class Encoder(HasKnobs, nn.Module):
     )
     normalise: bool = knob("L2-normalise each embedding.", default=True)
     freeze_batchnorm: bool | None = knob(
-        "Freeze the running statistics of BatchNorm; by default if the weights are pretrained.", default=None
+        "Freeze the running statistics of BatchNorm; by default if the weights are pretrained.",
+        default=None,
     )
     freeze_affine: bool = knob("Also freeze the scale and shift of BatchNorm.", default=False)
 
@@ -226,7 +246,9 @@ class Encoder(HasKnobs, nn.Module):
         knobs = self.knobs
         self.backbone = backbone
         if knobs.projector_width is not None and not knobs.projector:
-            raise ValueError("encoder: projector_width needs projector: true; set it, or leave the width out.")
+            raise ValueError(
+                "encoder: projector_width needs projector: true; set it, or leave the width out."
+            )
         self.dim: int = knobs.dim or width
         self.trained_dim: int = knobs.projector_width or self.dim
         projector = self.trained_dim if knobs.projector else None
@@ -234,7 +256,9 @@ class Encoder(HasKnobs, nn.Module):
         unit = knobs.unit_features
         bias = knobs.projector_width is None
         self.head = Head(pool, width, knobs.dim, knobs.layer_norm, projector, affine, unit, bias)
-        self.batchnorm_frozen = pretrained if knobs.freeze_batchnorm is None else knobs.freeze_batchnorm
+        self.batchnorm_frozen = (
+            pretrained if knobs.freeze_batchnorm is None else knobs.freeze_batchnorm
+        )
         self.train()
 
     def pool_as(self, pooling: Pooling) -> Self:
@@ -258,7 +282,9 @@ class Encoder(HasKnobs, nn.Module):
             ValueError: the images have another shape.
         """
         if images.ndim != 4 or images.shape[1] != 3:
-            raise ValueError(f"{type(self).__name__} needs images [n 3 h w], got {list(images.shape)}.")
+            raise ValueError(
+                f"{type(self).__name__} needs images [n 3 h w], got {list(images.shape)}."
+            )
         return self.head(self.backbone(images))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

@@ -54,7 +54,12 @@ def network_in(encoder: Any) -> Any:
         ValueError: there is none, as in a program (ONNX, torch.export) or a function of the user's.
     """
     backbone = getattr(encoder, "backbone", None)
-    for candidate in (backbone, getattr(backbone, "model", None), getattr(encoder, "model", None), encoder):
+    for candidate in (
+        backbone,
+        getattr(backbone, "model", None),
+        getattr(encoder, "model", None),
+        encoder,
+    ):
         if hasattr(candidate, "forward_intermediates"):
             return candidate
     raise ValueError(
@@ -127,7 +132,12 @@ class EveryLayer(nn.Module):
         if not numbers:
             return [self.network(images)]
         network = network_in(self.network)
-        final, maps = _walk(network, images, [number - 1 for number in numbers], stop_early=OUTPUT not in self.layers)
+        final, maps = _walk(
+            network,
+            images,
+            [number - 1 for number in numbers],
+            stop_early=OUTPUT not in self.layers,
+        )
         rows = []
         for layer in self.layers:
             if layer.number is None:
@@ -159,7 +169,9 @@ def _walk(
     [n t c] of each layer, counted from 0; all layers where no indices are given."""
     takes = inspect.signature(network.forward_intermediates).parameters
     stop_early = stop_early and {"stop_early", "intermediates_only"} <= takes.keys()
-    stages = "extra_blocks" in takes and hasattr(network, "conv_stem")  # the stem is then number 0, which is no stage
+    stages = "extra_blocks" in takes and hasattr(
+        network, "conv_stem"
+    )  # the stem is then number 0, which is no stage
     if stages:
         count = len(network.blocks)
         indices = [index + 1 for index in (range(count) if indices is None else indices)]
@@ -172,7 +184,9 @@ def _walk(
         "output_fmt": "NCHW",
     }
     options = {name: value for name, value in options.items() if name in takes}
-    found = network.forward_intermediates(images, indices=None if indices is None else list(indices), **options)
+    found = network.forward_intermediates(
+        images, indices=None if indices is None else list(indices), **options
+    )
     final, layers = (None, found) if stop_early else found
     maps: Maps = []
     for layer in layers:

@@ -50,7 +50,9 @@ def create(name: str, pretrained: bool, weights: str | None, pooled: bool) -> nn
     shape = {"num_classes": 0} if pooled else {"num_classes": 0, "global_pool": ""}
     if not timm.is_model(name):
         near = difflib.get_close_matches(name, timm.list_models(), n=5)
-        raise ValueError(f"timm has no model {name!r}. {'Similar: ' + ', '.join(near) + '.' if near else ''}".strip())
+        raise ValueError(
+            f"timm has no model {name!r}. {'Similar: ' + ', '.join(near) + '.' if near else ''}".strip()
+        )
     if weights:
         return _from_file(name, Path(weights).expanduser(), shape)
     if pretrained:
@@ -71,7 +73,9 @@ def undistilled(name: str, pretrained: bool, weights: str | None, pooled: bool) 
         ValueError: the name is none of a distilled model, or what `create` refuses.
     """
     if "_distilled" not in name:
-        raise ValueError(f"drop_distillation needs a distilled backbone such as {DISTILLED}, got {name!r}.")
+        raise ValueError(
+            f"drop_distillation needs a distilled backbone such as {DISTILLED}, got {name!r}."
+        )
     plain = create(name.partition(".")[0].replace("_distilled", ""), False, None, pooled)
     if pretrained or weights:
         state = create(name, pretrained, weights, pooled).state_dict()
@@ -91,9 +95,15 @@ def _from_file(name: str, path: Path, shape: dict) -> nn.Module:
         fresh = timm.create_model(name, pretrained=False, **shape)
         torch.default_generator.manual_seed(0)
         try:
-            model = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"state_dict": weights}, **shape)
-        except Exception as error:  # each architecture has its own way to trip over foreign names and shapes
-            raise ValueError(f"The weights in {path} do not fit {name!r}: {_first_line(error)}.") from error
+            model = timm.create_model(
+                name, pretrained=True, pretrained_cfg_overlay={"state_dict": weights}, **shape
+            )
+        except (
+            Exception
+        ) as error:  # each architecture has its own way to trip over foreign names and shapes
+            raise ValueError(
+                f"The weights in {path} do not fit {name!r}: {_first_line(error)}."
+            ) from error
     untouched = [
         key
         for (key, value), initial in zip(model.named_parameters(), fresh.parameters(), strict=True)
@@ -129,7 +139,9 @@ def adapt_attention(model: nn.Module, rank: int, name: str) -> nn.Module:
     from peft import LoraConfig, inject_adapter_in_model
 
     layers = ["attn.qkv", "attn.proj"]
-    return inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=rank, target_modules=layers), model)
+    return inject_adapter_in_model(
+        LoraConfig(r=rank, lora_alpha=rank, target_modules=layers), model
+    )
 
 
 def merge_attention(model: nn.Module) -> None:
@@ -181,7 +193,9 @@ def _ask_for_weights(name: str) -> None:
 
     config: Any = timm.get_pretrained_cfg(name)
     if not (config and (config.hf_hub_id or config.url)):
-        raise ValueError(f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS}).")
+        raise ValueError(
+            f"timm has no pretrained weights for {name!r}; name a file of weights ({FLAGS})."
+        )
     if config.hf_hub_id and _cached(config):
         return
     check_allowed()
@@ -219,14 +233,21 @@ def _cached(config: Any) -> bool:
         files = ("model.safetensors", "pytorch_model.bin")
         kept = (huggingface_hub.try_to_load_from_cache(config.hf_hub_id, file) for file in files)
         return any(isinstance(path, str) for path in kept)
-    return bool(config and config.url) and Path(torch.hub.get_dir(), "checkpoints", Path(config.url).name).is_file()
+    return (
+        bool(config and config.url)
+        and Path(torch.hub.get_dir(), "checkpoints", Path(config.url).name).is_file()
+    )
 
 
 def _where_to_put_weights(name: str, why: str) -> str:
     import timm
 
     config: Any = timm.get_pretrained_cfg(name)
-    file = f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}" if config.hf_hub_id else config.url
+    file = (
+        f"model.safetensors of the Hugging Face repository {config.hf_hub_id!r}"
+        if config.hf_hub_id
+        else config.url
+    )
     return (
         f"The pretrained weights of {name!r} are not on this machine and could not be fetched ({why}). On a machine "
         f"with a network, download {file}; copy it here, anywhere, and name it ({FLAGS})."
@@ -283,6 +304,8 @@ def width(backbone: nn.Module, input_size: int, name: str) -> int:
         with torch.no_grad():
             return backbone.eval()(torch.zeros(1, 3, input_size, input_size)).shape[1]
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"{name} does not take images of {input_size} x {input_size}: {_first_line(error)}.") from None
+        raise ValueError(
+            f"{name} does not take images of {input_size} x {input_size}: {_first_line(error)}."
+        ) from None
     finally:
         backbone.train(training)

@@ -49,7 +49,9 @@ class Whiten(nn.Module):
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         if not self.is_fitted:
-            raise ValueError("The whitening of this encoder was not fitted to any features; train or load a run of it.")
+            raise ValueError(
+                "The whitening of this encoder was not fitted to any features; train or load a run of it."
+            )
         return (features.float() - self.mean) @ self.projection
 
 
@@ -71,13 +73,22 @@ class Adapted(Encoder):
     )
     pretrained: bool = knob("Start from the pretrained weights of the network.", default=True)
     weights: str | None = knob(
-        "File with weights of the network, or a checkpoint of the run that trained it.", default=None, path=True
+        "File with weights of the network, or a checkpoint of the run that trained it.",
+        default=None,
+        path=True,
     )
     vectors: str | None = knob(
-        "Folder of the run that holds the vectors, where there is no network.", default=None, path=True
+        "Folder of the run that holds the vectors, where there is no network.",
+        default=None,
+        path=True,
     )
     _width: int = knob(
-        "Numbers of a vector, where there is no network.", default=512, ge=1, le=WIDEST, scale="log", alias="width"
+        "Numbers of a vector, where there is no network.",
+        default=512,
+        ge=1,
+        le=WIDEST,
+        scale="log",
+        alias="width",
     )
     image_size: int | None = knob(
         "Side of the images that the network is shown; by default what it says.",
@@ -93,7 +104,8 @@ class Adapted(Encoder):
         le=MOST_LAYERS,
     )
     token: Literal["mean", "cls", "both"] = knob(
-        "What is taken of a layer of a transformer: the mean of its patches, its class token, or both.", default="mean"
+        "What is taken of a layer of a transformer: the mean of its patches, its class token, or both.",
+        default="mean",
     )
     whiten: int | None = knob(
         "Whiten the features to so many numbers, by the training images without their labels; none: as they are.",
@@ -114,7 +126,9 @@ class Adapted(Encoder):
         default="linear",
         alias="head",
     )
-    hidden: int = knob("Width between the two maps of the head mlp.", default=512, ge=2, le=WIDEST, scale="log")
+    hidden: int = knob(
+        "Width between the two maps of the head mlp.", default=512, ge=2, le=WIDEST, scale="log"
+    )
 
     network: Any = argument("The network itself, instead of the one that base names.", default=None)
 
@@ -132,10 +146,16 @@ class Adapted(Encoder):
             width = self.knobs.width
         else:
             backbone = base.requires_grad_(False)
-            self.input_size, self.mean, self.std = base.input_size, tuple(base.mean), tuple(base.std)
+            self.input_size, self.mean, self.std = (
+                base.input_size,
+                tuple(base.mean),
+                tuple(base.std),
+            )
             self.preprocessing = base.preprocessing
             if self.knobs.layer is not None:
-                backbone = AtLayer(backbone, Layer(self.knobs.layer, self.knobs.token), self.input_size)
+                backbone = AtLayer(
+                    backbone, Layer(self.knobs.layer, self.knobs.token), self.input_size
+                )
             width = _timm.width(backbone, self.input_size, str(self.knobs.base))
         self._check_layer(has_network=base is not None)
         self.width = width
@@ -150,7 +170,9 @@ class Adapted(Encoder):
         self._assemble(backbone, whitening, width, pretrained=False)
         if self.knobs.head == "mlp" and self.knobs.dim is not None:
             hidden = self.knobs.hidden
-            maps = nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, self.knobs.dim))
+            maps = nn.Sequential(
+                nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, self.knobs.dim)
+            )
             self.head.embed = maps  # type: ignore[assignment]  # of this head only
 
     @property
@@ -170,14 +192,18 @@ class Adapted(Encoder):
 
     def _check_layer(self, has_network: bool) -> None:
         if self.knobs.layer is not None and not has_network:
-            raise ValueError("encoder: layer needs a network (base), and these are vectors without one; leave it out.")
+            raise ValueError(
+                "encoder: layer needs a network (base), and these are vectors without one; leave it out."
+            )
         if self.knobs.layer is None and self.knobs.token != "mean":
             raise ValueError("encoder: token is of a layer; give layer, too, or leave token out.")
 
     @classmethod
     def download(cls, values: Mapping[str, Any]) -> str:
         base = values.get("base") or ""
-        named = kind_of(base) == NAME and not base.startswith("{") and base not in lab.encoders.names()
+        named = (
+            kind_of(base) == NAME and not base.startswith("{") and base not in lab.encoders.names()
+        )
         return _timm.download({**values, "backbone": base}) if named else ""
 
     def raw(self, images: torch.Tensor) -> torch.Tensor:
@@ -191,7 +217,11 @@ class Adapted(Encoder):
         if self.knobs.base is None or images.ndim == 2:
             raise ValueError(
                 f"This head takes vectors of {self.width} numbers [n {self.width}], got {list(images.shape)}"
-                + ("; they came without the network that makes them of pictures." if images.ndim == 4 else ".")
+                + (
+                    "; they came without the network that makes them of pictures."
+                    if images.ndim == 4
+                    else "."
+                )
             )
         return super().raw(images)
 
@@ -212,11 +242,17 @@ def _network(knobs: Any) -> Any:
     if knobs.weights:
         path = Path(knobs.weights).expanduser()
         state = _timm.read_weights(path)
-        mine = {name.removeprefix("encoder."): one for name, one in state.items() if name.startswith("encoder.")}
+        mine = {
+            name.removeprefix("encoder."): one
+            for name, one in state.items()
+            if name.startswith("encoder.")
+        }
         try:
             made.load_state_dict(mine or state)
         except RuntimeError as error:
-            raise ValueError(f"The weights in {path} do not fit {knobs.base}: {last_line(error)}") from None
+            raise ValueError(
+                f"The weights in {path} do not fit {knobs.base}: {last_line(error)}"
+            ) from None
     made.input_size = knobs.image_size or made.input_size
     return made.eval()
 
@@ -231,6 +267,10 @@ def encoder_in(text: str) -> tuple[Any, dict[str, Any]]:
         choice = json.loads(text)
         kind = lab.encoders.get(choice.pop("name"))
     except (json.JSONDecodeError, RecursionError, AttributeError, KeyError, TypeError):
-        raise ValueError(f'{quoted(text)} is no encoder as JSON, such as {{"name": "small_cnn"}}.') from None
+        raise ValueError(
+            f'{quoted(text)} is no encoder as JSON, such as {{"name": "small_cnn"}}.'
+        ) from None
     fetching = {"pretrained": False, "weights": None}
-    return kind, choice | {name: value for name, value in fetching.items() if name in kind.Knobs.model_fields}
+    return kind, choice | {
+        name: value for name, value in fetching.items() if name in kind.Knobs.model_fields
+    }

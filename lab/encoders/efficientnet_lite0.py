@@ -26,19 +26,26 @@ class EfficientNetLite0(Encoder):
             the expected one.
     """
 
-    pretrained: bool = knob("Start from the ImageNet weights that the extra `pretrained` installs.", default=True)
+    pretrained: bool = knob(
+        "Start from the ImageNet weights that the extra `pretrained` installs.", default=True
+    )
     frozen_blocks: int = _timm.FROZEN_BLOCKS
 
     input_size = 224
 
     def __post_init__(self) -> None:
-        model: Any = _timm.create("tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False)
+        model: Any = _timm.create(
+            "tf_efficientnet_lite0", pretrained=False, weights=None, pooled=False
+        )
         if self.knobs.pretrained:
             load_weights(model)
         self.preprocessing = Preprocessing.of(model.pretrained_cfg)
         _timm.freeze(model, self.knobs.frozen_blocks)
         self._assemble(
-            _timm.FeatureMap(model), Pool(self.knobs.pooling), model.num_features, pretrained=self.knobs.pretrained
+            _timm.FeatureMap(model),
+            Pool(self.knobs.pooling),
+            model.num_features,
+            pretrained=self.knobs.pretrained,
         )
 
 

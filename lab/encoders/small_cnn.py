@@ -17,7 +17,9 @@ class SmallCNN(Encoder):
     of batch 128 with a contrastive loss take 34 seconds of one CPU core and reach .66 r@1 and .35 MAP@R.
     """
 
-    pooling: Pooling = knob("Pooling of the last feature map to one vector.", default="gem", source="DML deck, tricks")
+    pooling: Pooling = knob(
+        "Pooling of the last feature map to one vector.", default="gem", source="DML deck, tricks"
+    )
     width: int = knob(
         "Channels of the first stage; the later ones have two and four times as many.",
         default=32,
@@ -71,7 +73,9 @@ class Block(nn.Module):
         self.first = nn.Sequential(*convolution(inputs, outputs, stride))
         self.second = nn.Sequential(*convolution(outputs, outputs)[:-1])
         self.shortcut = nn.Sequential(
-            nn.AvgPool2d(stride, ceil_mode=True), nn.Conv2d(inputs, outputs, 1, bias=False), nn.BatchNorm2d(outputs)
+            nn.AvgPool2d(stride, ceil_mode=True),
+            nn.Conv2d(inputs, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
         )
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:

@@ -33,7 +33,8 @@ class TimmModel(Encoder):
     )
     pretrained: bool = knob("Start from timm's pretrained weights.", default=True)
     drop_distillation: bool = knob(
-        "Use a distilled DeiT's weights without its distillation token, as the code of ROADMAP does.", default=False
+        "Use a distilled DeiT's weights without its distillation token, as the code of ROADMAP does.",
+        default=False,
     )
     normalised_as: Literal["weights", "imagenet", "none"] = knob(
         "Mean and deviation of the input: those the weights were trained with, ImageNet's, or none, for pixels in "
@@ -41,7 +42,9 @@ class TimmModel(Encoder):
         default="weights",
     )
     weights: str | None = knob(
-        "File with pretrained weights (.safetensors or .pth), instead of a download.", default=None, path=True
+        "File with pretrained weights (.safetensors or .pth), instead of a download.",
+        default=None,
+        path=True,
     )
     image_size: int | None = knob(
         "Side of the images; by default the size that the weights were trained with.",
@@ -59,7 +62,9 @@ class TimmModel(Encoder):
         alias="dim",
     )
     pooling: Literal["native", "avg", "max", "mixed", "gem"] = knob(  # type: ignore[assignment]  # one more
-        "Pooling of the last feature map to one vector.", default="native", source="DML deck, tricks"
+        "Pooling of the last feature map to one vector.",
+        default="native",
+        source="DML deck, tricks",
     )
 
     frozen_blocks: int = _timm.FROZEN_BLOCKS
@@ -75,7 +80,9 @@ class TimmModel(Encoder):
     def __post_init__(self) -> None:
         native = self.knobs.pooling == "native"
         make = _timm.undistilled if self.knobs.drop_distillation else _timm.create
-        model: Any = make(self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native)
+        model: Any = make(
+            self.knobs.backbone, self.knobs.pretrained, self.knobs.weights, pooled=native
+        )
         config = model.pretrained_cfg
         self.mean, self.std = tuple(config["mean"]), tuple(config["std"])
         self.preprocessing = Preprocessing.of(config)

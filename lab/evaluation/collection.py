@@ -93,7 +93,9 @@ class Collection:
     @cached_property
     def left_out(self) -> str:
         """A sentence on the gallery images without a class; empty if all have one."""
-        return left_out_sentence(int((~self.gallery.labelled).sum()), len(self.gallery), self.distractors)
+        return left_out_sentence(
+            int((~self.gallery.labelled).sum()), len(self.gallery), self.distractors
+        )
 
     def exact(self, k: int) -> lab.search.Index:
         """Return an exact index of the gallery that keeps at most k neighbours."""
@@ -166,7 +168,9 @@ class Collection:
         """
         row = self.row(item)
         if row is None:
-            raise ValueError(f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries.")
+            raise ValueError(
+                f"Image {item} is no query of this split; choose one of its {len(self.query):,} queries."
+            )
         return self.query.take(slice(row, row + 1))
 
     def ask(self, item: int, deep: bool = False, vectors: np.ndarray | None = None) -> Evidence:

@@ -72,7 +72,9 @@ def reranked(method: str, whole: Collection) -> OtherRanking:
     depth = min(DEPTH, max(1, ROOM // len(whole.query)))
     ranking = whole.rank(whole.exact(depth), whole.query)
     with _one:
-        ranking = lab.reranking.create(method, device=whole.device).rerank(ranking, whole.query, whole.gallery)
+        ranking = lab.reranking.create(method, device=whole.device).rerank(
+            ranking, whole.query, whole.gallery
+        )
 
     def rank(query: EmbeddingSet) -> Ranking:
         if query is whole.query:
@@ -141,7 +143,9 @@ def on_common_images(
     return restricted, _restricted(second, second_numbers, numbers, images)
 
 
-def _restricted(whole: Collection, items: np.ndarray, numbers: np.ndarray, images: ImageSet) -> Collection:
+def _restricted(
+    whole: Collection, items: np.ndarray, numbers: np.ndarray, images: ImageSet
+) -> Collection:
     """Return some images of a collection, int64 [n], with other numbers [n] of other images."""
     positions = Places(items)
 

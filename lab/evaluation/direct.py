@@ -68,13 +68,21 @@ def evaluate(
     vectors, labels = parts_of(vectors, labels)
     gallery, gallery_labels = parts_of(gallery, gallery_labels)
     if labels is None:
-        raise ValueError("evaluate needs the class of each vector: evaluate(vectors, labels), or a set of both.")
+        raise ValueError(
+            "evaluate needs the class of each vector: evaluate(vectors, labels), or a set of both."
+        )
     if (gallery is None) != (gallery_labels is None):
-        raise ValueError("evaluate needs gallery and gallery_labels together; give both, or neither.")
-    refuse_what_needs_more(chosen, "measure it with lab.evaluation.scores.evaluate, which takes them")
+        raise ValueError(
+            "evaluate needs gallery and gallery_labels together; give both, or neither."
+        )
+    refuse_what_needs_more(
+        chosen, "measure it with lab.evaluation.scores.evaluate, which takes them"
+    )
     columns = [label_column(labels)]
     if not labelled(columns[0]).any():
-        raise ValueError("None of the labels names a class, so nothing can be right or wrong; give the classes.")
+        raise ValueError(
+            "None of the labels names a class, so nothing can be right or wrong; give the classes."
+        )
     if gallery is not None:
         columns.append(label_column(gallery_labels, "gallery_labels"))
     numbers = _numbered(columns)
@@ -82,7 +90,9 @@ def evaluate(
     searched = None
     if gallery is not None:
         searched = _set(gallery, numbers[1], len(query.labels))
-    records = _evaluate(query, searched, chosen, k=k, similarity=similarity, device=device, distractors=distractors)
+    records = _evaluate(
+        query, searched, chosen, k=k, similarity=similarity, device=device, distractors=distractors
+    )
     return result_of(records)
 
 
@@ -115,8 +125,12 @@ def _numbered(columns: Sequence[np.ndarray]) -> list[np.ndarray]:
     for column in columns:
         classes, place = np.unique(column, return_inverse=True)
         # Plain Python numbers are equal exactly where they are the same, whatever the types of the columns.
-        of_class = np.array([number.setdefault(name, len(number)) for name in classes.tolist()], np.int64)
-        numbered.append(np.where(labelled(column), of_class[place], no_class(np.arange(len(column)))))
+        of_class = np.array(
+            [number.setdefault(name, len(number)) for name in classes.tolist()], np.int64
+        )
+        numbered.append(
+            np.where(labelled(column), of_class[place], no_class(np.arange(len(column))))
+        )
     return numbered
 
 

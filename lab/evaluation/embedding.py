@@ -64,7 +64,9 @@ def embed(
     training = encoder.training
     encoder.eval()
     try:
-        for batch_labels, batch_items, rows in _batches(loader, items, batch_size, abreast, embed_batch):
+        for batch_labels, batch_items, rows in _batches(
+            loader, items, batch_size, abreast, embed_batch
+        ):
             vectors.append(rows)
             labels.append(batch_labels)
             kept.append(batch_items)
@@ -84,7 +86,11 @@ EmbeddedBatch = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _batches(
-    loader: Loader, items: np.ndarray, batch_size: int, abreast: int, embed_batch: Callable[[LoadedBatch], np.ndarray]
+    loader: Loader,
+    items: np.ndarray,
+    batch_size: int,
+    abreast: int,
+    embed_batch: Callable[[LoadedBatch], np.ndarray],
 ) -> Iterator[EmbeddedBatch]:
     """Yield each embedded batch, in order."""
 
@@ -110,7 +116,12 @@ def _batches(
 
 
 def rows_of(
-    encoder: Any, images: torch.Tensor, flip: bool, scales: Sequence[float], beta: float, precision: MixedPrecision
+    encoder: Any,
+    images: torch.Tensor,
+    flip: bool,
+    scales: Sequence[float],
+    beta: float,
+    precision: MixedPrecision,
 ) -> torch.Tensor:
     """Return embeddings float32 [n d] of normalised images [n 3 h w], as `embed` computes them."""
     forward = encoder.raw if beta > 0 else encoder

@@ -56,7 +56,9 @@ class Filter:
                 through &= np.isin(column(images, name, items), list(passing))
         for name, words in self.words.items():
             if words:
-                through &= np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
+                through &= (
+                    np.char.find(np.char.lower(column(images, name, items)), words.lower()) >= 0
+                )
         return through
 
     @property

@@ -64,7 +64,9 @@ class Pictures:
         keys = as_array([str(images.keys[item]) for item in items.tolist()])
         names = as_array(images.class_names)
         classes = class_of(names, np.asarray(images.labels)[items])
-        return cls(run, np.asarray(items, np.int64), keys, np.zeros(len(items), np.int64), classes, place)
+        return cls(
+            run, np.asarray(items, np.int64), keys, np.zeros(len(items), np.int64), classes, place
+        )
 
     @property
     def digest(self) -> str:
@@ -109,7 +111,9 @@ def rows_of(all_items: np.ndarray, items: np.ndarray) -> np.ndarray:
     return rows
 
 
-def columns(images: ImageSet, items: np.ndarray, contents: np.ndarray | None) -> dict[str, np.ndarray]:
+def columns(
+    images: ImageSet, items: np.ndarray, contents: np.ndarray | None
+) -> dict[str, np.ndarray]:
     """Return the columns that are stored beside embeddings of `items` [n], so that later readers can identify them.
 
     Args:
@@ -292,7 +296,9 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
     contents = pd.factorize(all_contents)[0]
     unknown = all_contents == 0
     most = len(keys) + 1
-    same_place = one.place == other.place or ("" in (one.place, other.place) and not _rows(one) and not _rows(other))
+    same_place = one.place == other.place or (
+        "" in (one.place, other.place) and not _rows(one) and not _rows(other)
+    )
     free_rows = np.ones(len(one), bool)
     free_others = np.ones(len(other), bool)
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
@@ -304,7 +310,9 @@ def _pairs(one: Pictures, other: Pictures) -> tuple[np.ndarray, np.ndarray, int]
         others = np.flatnonzero(free_others & usable[split:])
         row_codes = _numbered(codes[rows], most)
         other_codes = _numbered(codes[others + split], most)
-        _, first, second = np.intersect1d(row_codes, other_codes, assume_unique=True, return_indices=True)
+        _, first, second = np.intersect1d(
+            row_codes, other_codes, assume_unique=True, return_indices=True
+        )
         free_rows[rows[first]] = False
         free_others[others[second]] = False
         pairs.append((rows[first], others[second]))

@@ -135,8 +135,12 @@ class LayerScores:
     def as_rows(self) -> list[LayerRow]:
         """The table as it is written into a file: of each layer what each number of kept numbers gives, 0 is plain."""
         rows: dict[Layer, LayerRow] = {}
-        for setting, width, share in zip(self.settings, self.widths, self.right.mean(axis=1).tolist(), strict=True):
-            row = rows.setdefault(setting.layer, {"layer": setting.layer.words, "width": width, "scores": {}})
+        for setting, width, share in zip(
+            self.settings, self.widths, self.right.mean(axis=1).tolist(), strict=True
+        ):
+            row = rows.setdefault(
+                setting.layer, {"layer": setting.layer.words, "width": width, "scores": {}}
+            )
             row["scores"][str(setting.whiten or 0)] = share
         return list(rows.values())
 
@@ -204,12 +208,16 @@ def measure(
                 right.append(found)
                 layer_widths.append(rows.shape[1])
     if not settings or settings[0] != PUBLISHED:
-        raise ValueError("measure needs the output of the network as the first layer: (lab.encoders.OUTPUT, rows).")
+        raise ValueError(
+            "measure needs the output of the network as the first layer: (lab.encoders.OUTPUT, rows)."
+        )
 
     every = np.stack(right)
     chosen = tuple(settings[int(every[:, side].mean(axis=1).argmax())] for side in (half, ~half))
     drawn_of = total if len(used) < total else 0
-    return LayerScores(tuple(settings), tuple(layer_widths), every, numbers, half, (chosen[0], chosen[1]), drawn_of)
+    return LayerScores(
+        tuple(settings), tuple(layer_widths), every, numbers, half, (chosen[0], chosen[1]), drawn_of
+    )
 
 
 def _used(labels: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
@@ -238,7 +246,9 @@ def _check_finite(layer: Layer, rows: np.ndarray) -> None:
     broken = int((~np.isfinite(rows).all(axis=1)).sum())
     if broken:
         images = counted(broken, "image has", "images have")
-        raise ValueError(f"Of the {layer.words} {images} NaN or infinity; take another network, or precision float32.")
+        raise ValueError(
+            f"Of the {layer.words} {images} NaN or infinity; take another network, or precision float32."
+        )
 
 
 def _right(

@@ -57,7 +57,10 @@ class MixedPrecision:
         self.scaler.scale(loss).backward()
 
     def clip(
-        self, optimiser: torch.optim.Optimizer, parameters: Iterable[torch.nn.Parameter], largest: float | None
+        self,
+        optimiser: torch.optim.Optimizer,
+        parameters: Iterable[torch.nn.Parameter],
+        largest: float | None,
     ) -> float:
         """Unscale the gradients and clip their norm to `largest`. Returns the norm before clipping."""
         self.scaler.unscale_(optimiser)

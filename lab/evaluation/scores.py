@@ -86,7 +86,9 @@ class Evaluation:
             )
         classes = np.union1d(self.ranking.query_labels, self.ranking.gallery_labels)
         if len(classes[labelled(classes)]) == 1:
-            warnings.append("All items are of one class, so these scores say nothing about the model.")
+            warnings.append(
+                "All items are of one class, so these scores say nothing about the model."
+            )
         if self.copies >= MANY_COPIES:
             warnings.append(
                 f"For {self.copies:.1%} of the queries, the first neighbour is an equal vector. If the gallery holds "
@@ -100,9 +102,17 @@ class Evaluation:
         return f"Evaluation({scores}; {counts})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{column}</td><td>{value:.4f}</td></tr>" for column, value in self.values.items())
-        notes = [f"{len(self.ranking):,} queries, {self.excluded:,} without a positive.", *self.warnings]
-        return f"<table><tr><th>metric</th><th>value</th></tr>{rows}</table><p>{' '.join(notes)}</p>"
+        rows = "".join(
+            f"<tr><td>{column}</td><td>{value:.4f}</td></tr>"
+            for column, value in self.values.items()
+        )
+        notes = [
+            f"{len(self.ranking):,} queries, {self.excluded:,} without a positive.",
+            *self.warnings,
+        ]
+        return (
+            f"<table><tr><th>metric</th><th>value</th></tr>{rows}</table><p>{' '.join(notes)}</p>"
+        )
 
 
 def evaluate(
@@ -146,7 +156,9 @@ def evaluate(
     started = time.perf_counter()
     check_levels(metrics, levels)
     if reranker is not None and search != "exact":
-        raise ValueError("A re-ranker needs whole rankings, which a two-stage search does not give; search exactly.")
+        raise ValueError(
+            "A re-ranker needs whole rankings, which a two-stage search does not give; search exactly."
+        )
     index = lab.search.create(search, device=device, k=k, similarity=similarity, ties="shuffled")
     of_index = {"anchors": anchors} if search == "two_stage" else {}
     searched = query if gallery is None else gallery
@@ -160,7 +172,9 @@ def evaluate(
     labels_at = {}
     for name, labels in (levels or {}).items():
         labels_at[name] = (labels[query.items], labels[searched.items])
-    evidence = Evidence(ranking, query, searched, anchors, anchor_labels, similarity, labels_at, classifier)
+    evidence = Evidence(
+        ranking, query, searched, anchors, anchor_labels, similarity, labels_at, classifier
+    )
     lacking = {"anchors": anchors is None, "classifier": classifier is None}
     usable = {name: metric for name, metric in metrics.items() if not lacking.get(metric.needs)}
     return _measured(evidence, usable, started)
@@ -212,20 +226,26 @@ def evaluate_streamed(
                 "measure a gallery that fits into memory."
             )
     refuse_what_needs_more(metrics, "measure it with `lab evaluate`")
-    index: Any = lab.search.create("streamed", k=k, similarity=similarity, ties="shuffled").build(gallery)
+    index: Any = lab.search.create("streamed", k=k, similarity=similarity, ties="shuffled").build(
+        gallery
+    )
     ranking = yield from _with_progress(
         what, lambda progress: index.rank(query, same_source, relevant, progress, distractors)
     )
     return _measured(Evidence(ranking, query, gallery, similarity=similarity), metrics, started)
 
 
-def _with_progress(what: str, search: Callable[[ReportProgress], Ranking]) -> Generator[Searching, None, Ranking]:
+def _with_progress(
+    what: str, search: Callable[[ReportProgress], Ranking]
+) -> Generator[Searching, None, Ranking]:
     return followed(search, lambda done, total: Searching(what, done, total))
 
 
 def _measured(evidence: Evidence, metrics: Mapping[str, Metric], started: float) -> Evaluation:
     measurements = {name: metric(evidence) for name, metric in metrics.items()}
-    return Evaluation(evidence.ranking, measurements, time.perf_counter() - started, _copies(evidence))
+    return Evaluation(
+        evidence.ranking, measurements, time.perf_counter() - started, _copies(evidence)
+    )
 
 
 def _copies(evidence: Evidence) -> float:
@@ -249,7 +269,9 @@ def left_out_sentence(count: int, of: int, distractors: bool = False) -> str:
     if not count:
         return ""
     verb = "has" if count == 1 else "have"
-    consequence = "they count as wrong answers" if distractors else "they are left out of every score"
+    consequence = (
+        "they count as wrong answers" if distractors else "they are left out of every score"
+    )
     return f"{count:,} of {of:,} gallery images {verb} no class; {consequence}."
 
 
@@ -264,7 +286,9 @@ def refuse_what_needs_more(metrics: Mapping[str, Metric], instead: str) -> None:
     """
     for name, metric in metrics.items():
         if metric.needs in BESIDE:
-            raise ValueError(f"{name} needs {BESIDE[metric.needs]} beside vectors and labels; {instead}.")
+            raise ValueError(
+                f"{name} needs {BESIDE[metric.needs]} beside vectors and labels; {instead}."
+            )
 
 
 def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray] | None) -> None:
@@ -281,7 +305,9 @@ def check_levels(metrics: Mapping[str, Metric], levels: Mapping[str, np.ndarray]
             )
 
 
-def column_directions(metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]) -> dict[str, bool]:
+def column_directions(
+    metrics: Mapping[str, Metric], measured: Mapping[str, Measurement]
+) -> dict[str, bool]:
     """Return column to whether a higher number is better."""
     directions: dict[str, bool] = {}
     for name, measurement in measured.items():

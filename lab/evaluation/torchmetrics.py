@@ -44,7 +44,9 @@ def _adapter() -> type:
         from torchmetrics import Metric
         from torchmetrics.utilities import dim_zero_cat
     except ImportError:
-        raise ImportError("for_torchmetrics needs torchmetrics: `pip install torchmetrics`.") from None
+        raise ImportError(
+            "for_torchmetrics needs torchmetrics: `pip install torchmetrics`."
+        ) from None
     import torch
 
     class RetrievalScores(Metric):
@@ -69,8 +71,12 @@ def _adapter() -> type:
 
         def compute(self) -> dict[str, Tensor]:
             if isinstance(self.embeddings, list) and not self.embeddings:
-                raise ValueError("There is nothing to measure: call update(embeddings, labels) first.")
-            evaluation = evaluate(dim_zero_cat(self.embeddings), dim_zero_cat(self.labels), self.metrics, **self.how)
+                raise ValueError(
+                    "There is nothing to measure: call update(embeddings, labels) first."
+                )
+            evaluation = evaluate(
+                dim_zero_cat(self.embeddings), dim_zero_cat(self.labels), self.metrics, **self.how
+            )
             return {column: torch.tensor(value) for column, value in evaluation.values.items()}
 
     return RetrievalScores

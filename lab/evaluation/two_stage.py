@@ -183,10 +183,16 @@ class InvertedGallery:
         reached_at = place[owner, self._index.list_of[ranking.positive_items]] + 1
         weight = 1 / np.maximum(1, ranking.num_positives)[owner]
         counted = max(1, int((ranking.num_positives > 0).sum()))
-        matches = np.bincount(reached_at, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
-        neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(1, (needed > 0).sum())
+        matches = (
+            np.bincount(reached_at, weights=weight, minlength=self.count + 1)[1:].cumsum() / counted
+        )
+        neighbours = np.bincount(needed[needed > 0], minlength=self.count + 1)[1:].cumsum() / max(
+            1, (needed > 0).sum()
+        )
         compared = self.count + self.sizes[order].mean(0).cumsum()
-        return ProbeCurves(neighbours, matches, compared / len(self.collection.gallery), len(ranking))
+        return ProbeCurves(
+            neighbours, matches, compared / len(self.collection.gallery), len(ranking)
+        )
 
     def enough(self, k: int, share: float) -> int:
         """Return the fewest anchors to probe so that this share of the exact first k is within reach, mean over the

@@ -22,7 +22,9 @@ class Whitening:
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """[n d] -> float32 [n k], unit rows."""
         rows = (vectors.astype(np.float64) - self.mean) @ self.projection
-        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
+        return (
+            rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        ).astype(np.float32)
 
 
 def pca(vectors: np.ndarray, dim: int | None = None, shrinkage: float = 0.0) -> Whitening:
@@ -84,7 +86,9 @@ def learnt(vectors: np.ndarray, labels: np.ndarray, dim: int | None = None) -> W
         mine = rows[labels == label] - rows[labels == label].mean(axis=0)
         matching += 2 * len(mine) * mine.T @ mine
     if len(classes) < 2:
-        raise ValueError("Whitening is learnt from pairs that match and pairs that do not; got images of one class.")
+        raise ValueError(
+            "Whitening is learnt from pairs that match and pairs that do not; got images of one class."
+        )
     others = 2 * len(rows) * (rows - mean).T @ (rows - mean) - matching
     values, directions = np.linalg.eigh(matching)
     _full(values, f"{counted(len(rows), 'image')} of {len(classes)} classes")

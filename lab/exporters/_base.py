@@ -60,7 +60,9 @@ class Exporter(HasKnobs):
         ending = self.suffix or f"-{name_of(type(self))}"
         path = Path(path or f"{run.name}{ending}")
         if path.exists():
-            raise ValueError(f"{path} is there already; name another place with --output, or move it away.")
+            raise ValueError(
+                f"{path} is there already; name another place with --output, or move it away."
+            )
         remove_left_overs(path)
         create = replacing if self.suffix else making  # a file, or a folder
         with create(path) as unfinished:

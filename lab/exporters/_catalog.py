@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.exporters._base import Exporter
 
-catalog: Catalog[Exporter] = Catalog("lab.exporters", "exporter", base="lab.exporters._base:Exporter")
+catalog: Catalog[Exporter] = Catalog(
+    "lab.exporters", "exporter", base="lab.exporters._base:Exporter"
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

@@ -34,7 +34,9 @@ class CurveLog:
             values = {name: record.get(name) for name in STEPPED}
         elif kind == "validated":
             prefix = "validation"
-        elif kind == "evaluated" and record["split"] != "validation":  # that curve ends with the best or last step
+        elif (
+            kind == "evaluated" and record["split"] != "validation"
+        ):  # that curve ends with the best or last step
             prefix = record["split"]
         else:
             return
@@ -74,7 +76,9 @@ class CurveExporter(Exporter):
             log.take(record)
 
 
-def following(run: Run, exporters: Sequence[CurveExporter], records: Iterable[Record]) -> Iterator[Record]:
+def following(
+    run: Run, exporters: Sequence[CurveExporter], records: Iterable[Record]
+) -> Iterator[Record]:
     """Yield the same records, while each exporter writes its curves.
 
     If an exporter fails, a note says so and the training continues, since the run's folder has all records. A training
@@ -85,7 +89,9 @@ def following(run: Run, exporters: Sequence[CurveExporter], records: Iterable[Re
         for record in records:
             for exporter, log in list(logs.items()):
                 try:
-                    if log is None:  # only now has the run removed the records after its last checkpoint
+                    if (
+                        log is None
+                    ):  # only now has the run removed the records after its last checkpoint
                         log = exporter.open(run)
                         exporter.copy_records(run, log)
                         logs[exporter] = log
@@ -93,8 +99,12 @@ def following(run: Run, exporters: Sequence[CurveExporter], records: Iterable[Re
                         log.take(record.as_json())
                 except Exception as error:
                     del logs[exporter]
-                    sentence = f"{type(exporter).__name__} is not written any more: {explain(error)}"
-                    yield Note(f"{sentence} The training goes on; write it afterwards with lab export {run.path}.")
+                    sentence = (
+                        f"{type(exporter).__name__} is not written any more: {explain(error)}"
+                    )
+                    yield Note(
+                        f"{sentence} The training goes on; write it afterwards with lab export {run.path}."
+                    )
             yield record
     finally:
         for log in logs.values():

@@ -20,7 +20,9 @@ def layout_of(encoder: Any) -> dict[str, Any] | None:
     """Return the settings by which the code in the folder builds the encoder; None if it is not one of our encoders."""
     head = getattr(encoder, "head", None)
     model = _backbone(encoder)
-    if type(head) is not Head or not (isinstance(model, Stages) or hasattr(model, "pretrained_cfg")):
+    if type(head) is not Head or not (
+        isinstance(model, Stages) or hasattr(model, "pretrained_cfg")
+    ):
         return None
 
     pooling = head.pool.pooling if isinstance(head.pool, Pool) else "native"
@@ -38,7 +40,9 @@ def layout_of(encoder: Any) -> dict[str, Any] | None:
     # A backbone of timm: its image size is stored only if it is not timm's own and the model can change it.
     layout["architecture"] = model.pretrained_cfg["architecture"]
     layout["image_size"] = None
-    if encoder.input_size != model.pretrained_cfg["input_size"][-1] and hasattr(model, "set_input_size"):
+    if encoder.input_size != model.pretrained_cfg["input_size"][-1] and hasattr(
+        model, "set_input_size"
+    ):
         layout["image_size"] = encoder.input_size
     layout["prefix"] = "backbone." if pooling == "native" else "backbone.model."
     layout["head_file"] = bool(head.state_dict())
@@ -75,7 +79,9 @@ def _backbone(encoder: Any) -> Any:
     return backbone
 
 
-def write_weights(folder: Path, encoder: Any, layout: dict[str, Any] | None, geometry: Geometry) -> dict[str, Any]:
+def write_weights(
+    folder: Path, encoder: Any, layout: dict[str, Any] | None, geometry: Geometry
+) -> dict[str, Any]:
     """Write `model.safetensors` and, for the weights of the head that timm does not know, `head.safetensors`.
 
     Returns:
@@ -104,7 +110,10 @@ def write_weights(folder: Path, encoder: Any, layout: dict[str, Any] | None, geo
     timm_config = {"pretrained_cfg": preprocessing}
     save_for_hf(_backbone(encoder), str(folder), timm_config, arguments, safe_serialization=True)
     if layout["head_file"]:
-        head = {f"head.{name}": value.contiguous().cpu() for name, value in encoder.head.state_dict().items()}
+        head = {
+            f"head.{name}": value.contiguous().cpu()
+            for name, value in encoder.head.state_dict().items()
+        }
         save_file(head, folder / HEAD, {"format": "pt"})
     return json.loads((folder / "config.json").read_text(encoding="utf-8"))
 

@@ -59,7 +59,12 @@ found = model.search("a.png", k=2)
 
 
 def card(
-    run: Run, program: Program, layout: dict[str, Any] | None, scores: dict[str, Any], licence: str, place: str
+    run: Run,
+    program: Program,
+    layout: dict[str, Any] | None,
+    scores: dict[str, Any],
+    licence: str,
+    place: str,
 ) -> tuple[dict[str, Any], str]:
     """Return the card's metadata for the Hub, and its text.
 
@@ -114,7 +119,9 @@ def _description(run: Run, program: Program) -> list[str]:
     ]
 
 
-def _metadata(run: Run, layout: dict[str, Any] | None, scores: dict[str, Any], licence: str) -> dict[str, Any]:
+def _metadata(
+    run: Run, layout: dict[str, Any] | None, scores: dict[str, Any], licence: str
+) -> dict[str, Any]:
     """Return the metadata at the top of the card, as the Hub reads them."""
     if layout is None:
         library = "rankscope"

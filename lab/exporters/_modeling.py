@@ -44,9 +44,18 @@ class RankscopeModel(PreTrainedModel):
         self.post_init()
 
     @classmethod
-    def from_pretrained(cls, path: Any, *_: Any, config: Any = None, dtype: Any = None, **words: Any) -> RankscopeModel:
+    def from_pretrained(
+        cls, path: Any, *_: Any, config: Any = None, dtype: Any = None, **words: Any
+    ) -> RankscopeModel:
         """Load the weights, under timm's names if the backbone is timm's; a head's weights are in a second file."""
-        known = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
+        known = (
+            "cache_dir",
+            "force_download",
+            "local_files_only",
+            "token",
+            "revision",
+            "subfolder",
+        )
         where = {name: words[name] for name in known if name in words}
         config = config or RankscopeConfig.from_pretrained(path, **where)
         model = cls(config)
@@ -78,7 +87,9 @@ def backbone(layout: dict[str, Any]) -> nn.Module:
     import timm
 
     native = layout["pooling"] == "native"
-    model = timm.create_model(layout["architecture"], num_classes=0, **({} if native else {"global_pool": ""}))
+    model = timm.create_model(
+        layout["architecture"], num_classes=0, **({} if native else {"global_pool": ""})
+    )
     if layout["image_size"]:
         model.set_input_size(img_size=layout["image_size"])
     return model if native else FeatureMap(model)

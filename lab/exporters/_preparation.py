@@ -46,7 +46,9 @@ def _cubic(distance: torch.Tensor) -> torch.Tensor:
     """Pillow's cubic of distances in steps (Keys 1981, a = -1/2)."""
     near = (1.5 * distance - 2.5) * distance**2 + 1
     far = ((-0.5 * distance + 2.5) * distance - 4) * distance + 2
-    return torch.where(distance < 1, near, torch.where(distance < 2, far, torch.zeros_like(distance)))
+    return torch.where(
+        distance < 1, near, torch.where(distance < 2, far, torch.zeros_like(distance))
+    )
 
 
 KERNELS = {"bilinear": _triangle, "bicubic": _cubic}
@@ -113,7 +115,9 @@ class Geometry:
             "image_processor_type": "CLIPImageProcessor",
             "do_convert_rgb": True,
             "do_resize": True,
-            "size": {"height": self.resize, "width": self.resize} if self.squash else {"shortest_edge": self.resize},
+            "size": {"height": self.resize, "width": self.resize}
+            if self.squash
+            else {"shortest_edge": self.resize},
             "resample": int(Image.Resampling[self.interpolation.upper()]),
             "do_center_crop": True,
             "crop_size": {"height": self.size, "width": self.size},
@@ -153,7 +157,9 @@ class Preparation(nn.Module):
         size = self.geometry.size
         resize = self.geometry.resize
         length = places[-1] + 1
-        used = torch.minimum(length, SLENDER * shorter)  # a very slender picture is cut at both ends
+        used = torch.minimum(
+            length, SLENDER * shorter
+        )  # a very slender picture is cut at both ends
         start = torch.round((length - used) / 2)
         whole = torch.full_like(used, resize)
         if self.geometry.squash:
@@ -163,6 +169,8 @@ class Preparation(nn.Module):
         step = used / resized
         first = torch.round((resized - size) / 2)
         centres = (torch.arange(size, device=places.device) + first + 0.5) * step + start
-        weights = KERNELS[self.geometry.interpolation]((places + 0.5 - centres[:, None]).abs() / step.clamp_min(1))
+        weights = KERNELS[self.geometry.interpolation](
+            (places + 0.5 - centres[:, None]).abs() / step.clamp_min(1)
+        )
         weights = weights * ((places >= start) & (places < start + used))
         return weights / weights.sum(1, keepdim=True)

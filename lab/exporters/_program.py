@@ -106,7 +106,9 @@ class EncoderExporter(Exporter):
 
     given = cast(Any, None)
 
-    def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
+    def export(
+        self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None
+    ) -> Path:
         """Write the encoder of a run; see `Exporter.export`.
 
         Args:
@@ -162,13 +164,18 @@ class EncoderExporter(Exporter):
 class ProgramExporter(EncoderExporter):
     """Base class of the exporters that write the encoder as one file, which runs without Rankscope."""
 
-    raw: bool = knob("Take pictures of any size: resizing and cropping are part of the program, too.", default=False)
+    raw: bool = knob(
+        "Take pictures of any size: resizing and cropping are part of the program, too.",
+        default=False,
+    )
 
     opened: ClassVar[str] = ""
     imports: ClassVar[str] = ""
     beside = ""
 
-    def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
+    def export(
+        self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None
+    ) -> Path:
         """Write the program, and beside it `PATH.md` with the lines of code that use it."""
         path = super().export(run, path, encoder)
         write_text(path.with_name(path.name + ".md"), self.beside.replace("FILE", path.name))
@@ -198,7 +205,9 @@ def _trials(
     for height, width in sizes:
         coarse = random.integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
         size = (round(width * side), round(height * side))
-        pictures = [Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR) for pixels in coarse]
+        pictures = [
+            Image.fromarray(pixels).resize(size, Image.Resampling.BILINEAR) for pixels in coarse
+        ]
         stacked = np.stack([np.asarray(picture) for picture in pictures])
         pixels = torch.from_numpy(stacked).permute(0, 3, 1, 2).contiguous()
         if size == (side, side):
@@ -215,7 +224,9 @@ def check_equal(embed: Callable[[torch.Tensor], np.ndarray], program: Program) -
     Raises:
         ValueError: they differ by more than the tolerance.
     """
-    difference = max(float(np.abs(embed(images) - expected).max()) for images, expected in program.trials)
+    difference = max(
+        float(np.abs(embed(images) - expected).max()) for images, expected in program.trials
+    )
     tolerance = CLOSE_RAW if program.raw else CLOSE
     if not difference <= tolerance:
         raise ValueError(

@@ -16,7 +16,9 @@ from lab.runs.folder import Run
 class RowsKnobs(HasKnobs):
     """Knobs that choose the rows to write."""
 
-    splits: tuple[str, ...] = knob("Embedded splits to write, one after the other; empty: all of them.", default=())
+    splits: tuple[str, ...] = knob(
+        "Embedded splits to write, one after the other; empty: all of them.", default=()
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class ExportRows:
 
 
 def rows_of(
-    run: Run, splits: Sequence[str] = (), parts: Sequence[Literal["query", "gallery"]] = ("query", "gallery")
+    run: Run,
+    splits: Sequence[str] = (),
+    parts: Sequence[Literal["query", "gallery"]] = ("query", "gallery"),
 ) -> ExportRows:
     """Read the stored embeddings of some splits and parts; without splits, of all that are embedded.
 
@@ -87,7 +91,9 @@ def rows_of(
     )
 
 
-def _places(run: Run, sets: Sequence[tuple[str, EmbeddingSet]], images: int) -> dict[str, np.ndarray]:
+def _places(
+    run: Run, sets: Sequence[tuple[str, EmbeddingSet]], images: int
+) -> dict[str, np.ndarray]:
     """Return the place of each row on the stored map of its split, by method; a split without the map has NaN."""
     maps_of = {split: stored_maps.places(run, split) for split, _ in sets}
     methods: set[str] = set()

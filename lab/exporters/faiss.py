@@ -55,6 +55,11 @@ class Faiss(Exporter):
         encoder = None
         fingerprint = recorded(run, split)
         if fingerprint:  # of paths on this machine only the last part is written
-            encoder = {"words": ABSOLUTE.sub(r"\1", fingerprint.words), "weights": fingerprint.weights}
+            encoder = {
+                "words": ABSOLUTE.sub(r"\1", fingerprint.words),
+                "weights": fingerprint.weights,
+            }
         names = {"keys": rows.keys, "labels": rows.labels.tolist(), "classes": rows.classes}
-        write_json(path / "keys.json", {**rows.about, "metric": metric_name, "made_by": encoder, **names})
+        write_json(
+            path / "keys.json", {**rows.about, "metric": metric_name, "made_by": encoder, **names}
+        )

@@ -45,7 +45,9 @@ class Fiftyone(RowsKnobs, Exporter):
         (path / "data").mkdir()
         for name, key in zip(names, rows.keys, strict=True):
             file = None if images.root is None else Path(images.root) / key
-            picture = images.load(item_of[key])  # refuses a file that is not an image, as another's run may name any
+            picture = images.load(
+                item_of[key]
+            )  # refuses a file that is not an image, as another's run may name any
             if file is not None and file.is_file():
                 shutil.copyfile(file, path / "data" / f"{name}{file.suffix.lower()}")
             else:
@@ -54,7 +56,12 @@ class Fiftyone(RowsKnobs, Exporter):
         labels = {}
         columns = zip(names, rows.classes, rows.splits, rows.parts, rows.keys, strict=True)
         for name, class_name, split, part, key in columns:
-            labels[name] = {"label": class_name, "attributes": {"split": split, "part": part, "key": key}}
+            labels[name] = {
+                "label": class_name,
+                "attributes": {"split": split, "part": part, "key": key},
+            }
         write_json(path / "labels.json", {"classes": None, "labels": labels})
         np.savez(path / "vectors.npz", names=np.array(names), vectors=rows.vectors)
-        (path / "README.txt").write_text(HOW.format(folder="THIS_FOLDER", data=images.name), encoding="utf-8")
+        (path / "README.txt").write_text(
+            HOW.format(folder="THIS_FOLDER", data=images.name), encoding="utf-8"
+        )

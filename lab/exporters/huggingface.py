@@ -46,11 +46,16 @@ class Huggingface(EncoderExporter):
     """
 
     license: str = knob(
-        "Licence of the weights, as the Hub names it, for instance apache-2.0; empty: none.", default=""
+        "Licence of the weights, as the Hub names it, for instance apache-2.0; empty: none.",
+        default="",
     )
-    push: str = knob("Also send the folder to the Hub, as OWNER/NAME; empty: to nobody.", default="")
+    push: str = knob(
+        "Also send the folder to the Hub, as OWNER/NAME; empty: to nobody.", default=""
+    )
 
-    def export(self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None) -> Path:
+    def export(
+        self, run: Run, path: Path | str | None = None, encoder: nn.Module | str | None = None
+    ) -> Path:
         """Write the folder, and send it to the repository `push` if it is given.
 
         Raises:
@@ -58,7 +63,9 @@ class Huggingface(EncoderExporter):
         """
         address = self.knobs.push
         if address and not ADDRESS.fullmatch(address):
-            raise ValueError(f"push is OWNER/NAME, a place on the Hugging Face Hub; got {address!r}.")
+            raise ValueError(
+                f"push is OWNER/NAME, a place on the Hugging Face Hub; got {address!r}."
+            )
         path = super().export(run, path, encoder)
         if address:
             self._send(path, address)
@@ -104,7 +111,9 @@ class Huggingface(EncoderExporter):
         write_json(path / "preprocessor_config.json", preprocessing)
         (path / "config.yaml").write_text(published(run).as_yaml(), encoding="utf-8")
 
-        metadata, text = card(run, program, layout, scores_of(run), self.knobs.license, self.knobs.push or ".")
+        metadata, text = card(
+            run, program, layout, scores_of(run), self.knobs.license, self.knobs.push or "."
+        )
         head = yaml_reader.dump(metadata, allow_unicode=True)
         (path / "README.md").write_text(f"---\n{head}---\n\n{text}", encoding="utf-8")
 
@@ -117,7 +126,10 @@ def published(run: Run) -> RunConfig:
         config = config.changed("encoder.pooling", pooling).changed("evaluation.pooling", "trained")
     if "lora" in config.encoder.values:
         config = config.changed("encoder.lora", None)  # it is merged into the weights
-    for path in ("training.device", "evaluation.search"):  # a two-stage search needs class anchors, which are not sent
+    for path in (
+        "training.device",
+        "evaluation.search",
+    ):  # a two-stage search needs class anchors, which are not sent
         section, _, name = path.partition(".")
         fields = type(getattr(config, section).knobs).model_fields
         config = config.changed(path, fields[name].default)

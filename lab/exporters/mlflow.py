@@ -48,7 +48,10 @@ class _MlflowLog(CurveLog):
         tags = {"rankscope.run": run.name}
         self._id = self._client.create_run(experiment_id, run_name=run.name, tags=tags).info.run_id
 
-        params = [mlflow.entities.Param(key, str(value)[:LONGEST]) for key, value in flat(run.config_dict).items()]
+        params = [
+            mlflow.entities.Param(key, str(value)[:LONGEST])
+            for key, value in flat(run.config_dict).items()
+        ]
         for start in range(0, len(params), MOST_PARAMS):
             self._client.log_batch(self._id, params=params[start : start + MOST_PARAMS])
 

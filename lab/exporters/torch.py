@@ -41,7 +41,9 @@ def embed(images):
         with warnings.catch_warnings(), torch.no_grad():
             # The warning is about tensors that share memory; `check_equal` below checks the result.
             warnings.filterwarnings("ignore", message="No complete tensor found")
-            exported = torch.export.export(program.module, program.example, dynamic_shapes=program.shapes)
+            exported = torch.export.export(
+                program.module, program.example, dynamic_shapes=program.shapes
+            )
             with open(path, "wb") as file:  # the name does not end in .pt2 yet
                 torch.export.save(exported, file, extra_files=extra)
         with open(path, "rb") as file:

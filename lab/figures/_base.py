@@ -43,8 +43,22 @@ BESIDE = {"row": 1, "col": 2}
 DOTTED, DASHED = ({"dash": dash, "color": style.BLACK} for dash in ("dot", "dash"))
 """Lines that mark a limit."""
 
-RHO = knob("Slope of SupAP's H- beyond delta.", default=100.0, ge=0, le=1000, unit="1/cosine", source="ROADMAP, eq. 4")
-DELTA = knob("Gap where SupAP's H- turns linear.", default=0.05, ge=0, le=0.5, unit="cosine", source="ROADMAP, eq. 4")
+RHO = knob(
+    "Slope of SupAP's H- beyond delta.",
+    default=100.0,
+    ge=0,
+    le=1000,
+    unit="1/cosine",
+    source="ROADMAP, eq. 4",
+)
+DELTA = knob(
+    "Gap where SupAP's H- turns linear.",
+    default=0.05,
+    ge=0,
+    le=0.5,
+    unit="cosine",
+    source="ROADMAP, eq. 4",
+)
 """Knobs of the figures that show it."""
 
 UNFOLDED = 4
@@ -63,7 +77,9 @@ Result = TypeVar("Result")
 
 MOST = 256
 """Number of results in the cache of `once`."""
-_call: ContextVar[Callable[..., Any]] = ContextVar("_call", default=lambda make, *arguments: make(*arguments))
+_call: ContextVar[Callable[..., Any]] = ContextVar(
+    "_call", default=lambda make, *arguments: make(*arguments)
+)
 
 
 class Figure(HasKnobs, ABC):
@@ -138,7 +154,9 @@ class Figure(HasKnobs, ABC):
         """Return the knobs that change nothing with the current values of the others; their controls are hidden."""
         if runs is not None:
             return ()
-        return {"split"} & type(self).Knobs.model_fields.keys()  # the example runs have only the test split
+        return {"split"} & type(
+            self
+        ).Knobs.model_fields.keys()  # the example runs have only the test split
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
         """Return the choices for the free words of a figure of runs, by knob."""
@@ -161,7 +179,11 @@ class Figure(HasKnobs, ABC):
             "split": ("test", "validation", "train"),
             **dict.fromkeys(("x", "y", "axis", "group"), settings),
         }
-        return {name: values for name, values in choices.items() if name in type(self).Knobs.model_fields}
+        return {
+            name: values
+            for name, values in choices.items()
+            if name in type(self).Knobs.model_fields
+        }
 
     def controls(self, runs: Sequence | None = None) -> tuple[list[Knob], list[Knob]]:
         """Return the knobs that are not dragged: at most four to show at once, and those to fold away."""
@@ -169,10 +191,14 @@ class Figure(HasKnobs, ABC):
         knobs = {knob.name: knob for knob in describe(kind.Knobs) if knob.name not in kind.drag}
         offers = self.offers(self.example() if runs is None else runs)
         for name, choices in offers.items():
-            options = dict.fromkeys((*choices, getattr(self.knobs, name)))  # with the current value, each once
+            options = dict.fromkeys(
+                (*choices, getattr(self.knobs, name))
+            )  # with the current value, each once
             knobs[name] = replace(knobs[name], options=tuple(options))
         order = list(dict.fromkeys((*kind.moves, *kind.stops, *knobs)))
-        return [knobs[name] for name in order[:UNFOLDED]], [knobs[name] for name in order[UNFOLDED:]]
+        return [knobs[name] for name in order[:UNFOLDED]], [
+            knobs[name] for name in order[UNFOLDED:]
+        ]
 
     def example(self) -> Sequence:
         """Return the runs that a figure that `reads_runs` shows by default; empty if it then shows something else."""
@@ -249,7 +275,14 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def slack(default: float, most: float = 1) -> float:
     """Declare the knob epsilon of the contextual loss for a figure."""
     description = "Slack (epsilon) by which a neighbourhood is enlarged."
-    return knob(description, default=default, ge=0, le=most, unit="squared distance", source="Contextual, eq. 2")
+    return knob(
+        description,
+        default=default,
+        ge=0,
+        le=most,
+        unit="squared distance",
+        source="Contextual, eq. 2",
+    )
 
 
 def temperature(words: str, source: str, most: float = 1) -> float:
@@ -264,7 +297,14 @@ def slope() -> float:
 
 
 def curve(
-    figure: PlotlyFigure, index: int, name: str | None, x: Any, y: Any, width: float = 2.5, size: float = 0, **more: Any
+    figure: PlotlyFigure,
+    index: int,
+    name: str | None,
+    x: Any,
+    y: Any,
+    width: float = 2.5,
+    size: float = 0,
+    **more: Any,
 ) -> None:
     """Add a line in the index-th style, with marks if `size` is above 0; `more` are arguments of plotly's scatter."""
     if size:
@@ -290,7 +330,12 @@ def marks(
 
 
 def arrow(
-    figure: PlotlyFigure, start: Sequence[float], end: Sequence[float], colour: str, width: float = 2.5, **more: Any
+    figure: PlotlyFigure,
+    start: Sequence[float],
+    end: Sequence[float],
+    colour: str,
+    width: float = 2.5,
+    **more: Any,
 ) -> None:
     """Add an arrow between two places of the only or the first panel; `more` are arguments of plotly's annotation."""
     figure.add_annotation(

@@ -62,7 +62,9 @@ class ExampleRun:
         columns = {key: self._stored[key].tolist() for key in ("loss", "seconds", "memory_bytes")}
         records: list[dict[str, Any]] = []
         for step, values in enumerate(zip(*columns.values(), strict=True), start=1):
-            records.append({"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))})
+            records.append(
+                {"kind": "stepped", "step": step, **dict(zip(columns, values, strict=True))}
+            )
         for record in self._facts["validated"]:
             records.append({"kind": "validated", **record})
         records += self._facts.get("checkups", ())  # only the runs of `EXAMINED` have them
@@ -85,7 +87,9 @@ class ExampleRun:
             return None
         vectors = self._stored["vectors"].astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        return EmbeddingSet(vectors, self._stored["labels"].astype(np.int64), self._stored["items"].astype(np.int64))
+        return EmbeddingSet(
+            vectors, self._stored["labels"].astype(np.int64), self._stored["items"].astype(np.int64)
+        )
 
     def dataset(self) -> ImageSet:
         """Return the images of the run, which come with the package."""
@@ -95,7 +99,9 @@ class ExampleRun:
 
     def _only_test(self, split: str) -> None:
         if split != "test":
-            raise ValueError(f"The example runs hold the test split only, not {split!r}; give runs of your own.")
+            raise ValueError(
+                f"The example runs hold the test split only, not {split!r}; give runs of your own."
+            )
 
 
 def examples(names: Sequence[str] = TWO_LOSSES) -> list[ExampleRun]:
@@ -207,7 +213,8 @@ def subtitle(study: str) -> str:
     if choices:
         chosen = f", each with the best of {' and '.join(choices)} on validation classes"
     return (
-        f"measured on {data_of(study)}: mean and deviation over {seeds} seeds{chosen}; a sweep of version 0.2, {study}"
+        f"measured on {data_of(study)}: mean and deviation over {seeds} "
+        f"seeds{chosen}; a sweep of version 0.2, {study}"
     )
 
 

@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.figures._base import Figure
 
-catalog: Catalog[Figure] = Catalog("lab.figures", "figure", base="lab.figures._base:Figure", grouped=True)
+catalog: Catalog[Figure] = Catalog(
+    "lab.figures", "figure", base="lab.figures._base:Figure", grouped=True
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

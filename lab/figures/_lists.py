@@ -15,10 +15,22 @@ from lab.figures._base import temperature
 from lab.surrogates import Surrogate
 
 SCORES = knob(
-    "Similarity of each item to the query.", default=tuple(twelve.scores().tolist()), ge=-1, le=1, unit="cosine"
+    "Similarity of each item to the query.",
+    default=tuple(twelve.scores().tolist()),
+    ge=-1,
+    le=1,
+    unit="cosine",
 )
 PATTERN = knob("One + (same label) or - (other label) per score.", default=twelve.pattern())
-TAU1 = knob("Temperature on ranks.", default=1.0, ge=0.1, le=10, scale="log", unit="ranks", source="RS@k, eq. 5")
+TAU1 = knob(
+    "Temperature on ranks.",
+    default=1.0,
+    ge=0.1,
+    le=10,
+    scale="log",
+    unit="ranks",
+    source="RS@k, eq. 5",
+)
 TAU2 = temperature("Temperature on similarity gaps.", "RS@k, eq. 5")
 """Knobs of figures of lists."""
 
@@ -34,7 +46,9 @@ def read(scores: tuple[float, ...], pattern: str) -> tuple[Tensor, Tensor]:
             f"pattern must hold one + (same label) or - (other label) per score, {len(scores)} in all, got {pattern!r}."
         )
     if "+" not in pattern:
-        raise ValueError(f"pattern needs at least one +, the query has nothing to find otherwise; got {pattern!r}.")
+        raise ValueError(
+            f"pattern needs at least one +, the query has nothing to find otherwise; got {pattern!r}."
+        )
     return torch.tensor(scores, dtype=torch.float64), torch.tensor([c == "+" for c in pattern])
 
 
@@ -45,7 +59,13 @@ def ranks(scores: Tensor, step: Surrogate) -> Tensor:
 
 
 def recall_at_k(
-    scores: Tensor, relevant: Tensor, k: int, counting: Surrogate, ranking: Surrogate, by_k: bool, clip: bool
+    scores: Tensor,
+    relevant: Tensor,
+    k: int,
+    counting: Surrogate,
+    ranking: Surrogate,
+    by_k: bool,
+    clip: bool,
 ) -> Tensor:
     """Return recall@k of one list with a surrogate for each of its two steps (000, eq. 3 and 5).
 

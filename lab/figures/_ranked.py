@@ -77,14 +77,18 @@ def ranked_figure(
         raise ValueError(f"The ranking has queries 0 to {len(ranking) - 1}, got {query}.")
     places = np.flatnonzero(ranking.neighbours[query, :k] >= 0)
     verdicts = ranking.verdicts[query, places]
-    sheet = _PrintFigure(len(places), per_line, width, dpi, judged, unknown=bool((verdicts == UNKNOWN).any()))
+    sheet = _PrintFigure(
+        len(places), per_line, width, dpi, judged, unknown=bool((verdicts == UNKNOWN).any())
+    )
     label = int(ranking.query_labels[query])
     sheet.put(0, 0, load(int(evidence.query.items[query])), "query", _name(names, label), None)
     for number, place in enumerate(places.tolist()):
         row = int(ranking.neighbours[query, place])
         right = RIGHT[int(verdicts[number])] if judged else None
         caption = f"{place + 1} · {ranking.scores[query, place]:.2f}"
-        name = _name(names, int(evidence.gallery.labels[row]))  # the label in the data, without corrections
+        name = _name(
+            names, int(evidence.gallery.labels[row])
+        )  # the label in the data, without corrections
         picture = load(int(evidence.gallery.items[row]))
         sheet.put(1 + number % per_line, number // per_line, picture, caption, name, right)
     return sheet.picture
@@ -155,12 +159,23 @@ def contact_sheet(
     cell_width = size + 2 * FRAME + GAP
     cell_height = size + 2 * FRAME + CAPTION + GAP
     columns = 1 + k + missed
-    sheet = Image.new("RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * cell_height), "white")
+    sheet = Image.new(
+        "RGB", (GAP + columns * cell_width + 2 * GAP, GAP + len(queries) * cell_height), "white"
+    )
     draw = ImageDraw.Draw(sheet)
     for line, row in enumerate(queries):
         top = GAP + line * cell_height
         label = int(ranking.query_labels[row])
-        _tile(sheet, draw, GAP, top, size, load(int(evidence.query.items[row])), None, _name(names, label))
+        _tile(
+            sheet,
+            draw,
+            GAP,
+            top,
+            size,
+            load(int(evidence.query.items[row])),
+            None,
+            _name(names, label),
+        )
         for place in range(k):
             neighbour = int(ranking.neighbours[row, place])
             if neighbour < 0:
@@ -168,10 +183,14 @@ def contact_sheet(
             right = RIGHT[int(compared(ranking.gallery_labels[neighbour], label))]
             picture = load(int(evidence.gallery.items[neighbour]))
             caption = f"{place + 1}:  {_short(float(ranking.scores[row, place]))}"
-            _tile(sheet, draw, 2 * GAP + (1 + place) * cell_width, top, size, picture, right, caption)
+            _tile(
+                sheet, draw, 2 * GAP + (1 + place) * cell_width, top, size, picture, right, caption
+            )
 
         # Positives beyond the first k, by their rank.
-        missed_positives = [(item, rank) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k]
+        missed_positives = [
+            (item, rank) for item, rank in zip(*ranking.positives(row), strict=True) if rank > k
+        ]
         for place, (item, rank) in enumerate(missed_positives[:missed]):
             left = 3 * GAP + (1 + k + place) * cell_width
             picture = load(int(evidence.gallery.items[int(item)]))
@@ -214,7 +233,9 @@ def _tile(
 class _PrintFigure:
     """A figure for a paper, to which pictures are added one by one."""
 
-    def __init__(self, count: int, per_line: int, width: float, dpi: int, judged: bool, unknown: bool):
+    def __init__(
+        self, count: int, per_line: int, width: float, dpi: int, judged: bool, unknown: bool
+    ):
         self.gap = max(2, round(0.012 * width / 2.54 * dpi))
         columns = 1 + max(1, min(count, per_line))
         pixels = round(width / 2.54 * dpi)
@@ -234,7 +255,9 @@ class _PrintFigure:
         if judged:
             self._legend(height - self.line - self.gap, unknown)
 
-    def put(self, column: int, line: int, picture: Image.Image, caption: str, name: str, right: Right) -> None:
+    def put(
+        self, column: int, line: int, picture: Image.Image, caption: str, name: str, right: Right
+    ) -> None:
         """Add a picture with its frame, sign and captions; column 0 is the query's."""
         left = self.gap + column * (self.side + self.gap) + self.gap * (column > 0)
         top = self.gap + line * self.row
@@ -250,15 +273,26 @@ class _PrintFigure:
         else:
             _frame(self.draw, box, right, self.stroke)
             radius = self.side // 9
-            _sign(self.draw, box[2] - radius - self.stroke, box[1] + radius + self.stroke, radius, right)
+            _sign(
+                self.draw,
+                box[2] - radius - self.stroke,
+                box[1] + radius + self.stroke,
+                radius,
+                right,
+            )
         for number, words in enumerate((caption, name)):
             fitted = _fitted(self.draw, words, self.side, self.font)
-            self.draw.text((left, box[3] + self.gap // 2 + number * self.line), fitted, "black", self.font)
+            self.draw.text(
+                (left, box[3] + self.gap // 2 + number * self.line), fitted, "black", self.font
+            )
 
     def _legend(self, top: int, unknown: bool) -> None:
         left = self.gap
         radius = round(0.42 * self.line)
-        lines: dict[Right, str] = {True: "right: of the query's class", False: "wrong: of another class"}
+        lines: dict[Right, str] = {
+            True: "right: of the query's class",
+            False: "wrong: of another class",
+        }
         if unknown:
             lines["unknown"] = "class not known"
         for right, words in lines.items():
@@ -268,7 +302,9 @@ class _PrintFigure:
             left += round(self.draw.textlength(words, self.font)) + 3 * self.gap
 
 
-def _frame(draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: Right, stroke: int) -> None:
+def _frame(
+    draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], right: Right, stroke: int
+) -> None:
     """Draw a frame: solid and blue for a right neighbour, dashed and vermillion for a wrong one, else dotted, grey."""
     if right is True:
         draw.rectangle(box, outline=BLUE, width=stroke)
@@ -299,7 +335,9 @@ def _sign(draw: ImageDraw.ImageDraw, x: int, y: int, radius: int, right: Right) 
         return
     if right:
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=BLUE)
-        draw.line([(x - at, y), (x - at / 3, y + at), (x + at, y - at)], "white", width, joint="curve")
+        draw.line(
+            [(x - at, y), (x - at / 3, y + at), (x + at, y - at)], "white", width, joint="curve"
+        )
         return
     far = round(1.25 * radius)
     draw.polygon([(x, y - far), (x + far, y), (x, y + far), (x - far, y)], fill=VERMILLION)

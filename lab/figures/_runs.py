@@ -93,7 +93,9 @@ def pictures(run: RunLike, split: str = "test") -> Pictures:
     gallery = run.embeddings(split, "gallery")
     if gallery is not None:
         sets.append(gallery)
-    items, first = np.unique(np.concatenate([embeddings.items for embeddings in sets]), return_index=True)
+    items, first = np.unique(
+        np.concatenate([embeddings.items for embeddings in sets]), return_index=True
+    )
     classes = np.concatenate([embeddings.labels for embeddings in sets])[first].astype(str)
     keys = as_array([f"image {item}" for item in items.tolist()])
     return Pictures(run.name, items, keys, np.zeros(len(items), np.int64), classes, place="numbers")

@@ -7,7 +7,9 @@ from lab.figures import twelve
 from lab.figures._base import LEFT, PlotlyFigure, arrow
 
 
-def draw_strip(figure: PlotlyFigure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray) -> None:
+def draw_strip(
+    figure: PlotlyFigure, scores: np.ndarray, relevant: np.ndarray, push: np.ndarray
+) -> None:
     """Draw the list in the first panel.
 
     Args:
@@ -22,7 +24,9 @@ def draw_strip(figure: PlotlyFigure, scores: np.ndarray, relevant: np.ndarray, p
     items = twelve.stand_ins(relevant)
 
     # A mark for each item; a ring where its picture is drawn inside.
-    for index, (label, mask) in enumerate((("same label", relevant), ("different label", ~relevant))):
+    for index, (label, mask) in enumerate(
+        (("same label", relevant), ("different label", ~relevant))
+    ):
         marker = {"line": {"width": 2}, **style.marker(index, 13)}
         if items is not None:
             marker["symbol"] = ("circle-open", "diamond-open")[index]
@@ -47,7 +51,14 @@ def draw_strip(figure: PlotlyFigure, scores: np.ndarray, relevant: np.ndarray, p
         if largest > 0 and abs(item_push) >= 0.004 * largest:
             right = (item_push > 0) == bool(is_relevant)
             end = (score + 0.22 * spread * item_push / largest, rank)
-            arrow(figure, (score, rank), end, style.BLUE if right else style.VERMILLION, xref="x", yref="y")
+            arrow(
+                figure,
+                (score, rank),
+                end,
+                style.BLUE if right else style.VERMILLION,
+                xref="x",
+                yref="y",
+            )
 
     ends = [scores.min() - 0.3 * spread, scores.max() + 0.3 * spread]
     figure.update_xaxes(title_text="similarity to the query (cosine)", range=ends, **LEFT)

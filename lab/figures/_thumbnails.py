@@ -50,7 +50,9 @@ def names(images: ImageSet | None, items: Iterable[int]) -> dict[int, str]:
     numbers = [int(item) for item in items]
     if images is None:
         return {item: f"item {item}" for item in numbers}
-    return {item: images.class_name(images.labels[item]) or str(images.keys[item]) for item in numbers}
+    return {
+        item: images.class_name(images.labels[item]) or str(images.keys[item]) for item in numbers
+    }
 
 
 def lay(

@@ -83,7 +83,11 @@ def hidden_classes(
     def as_tensors(points: np.ndarray, labels: np.ndarray) -> LabelledPoints:
         return LabelledPoints(torch.from_numpy(points).float(), torch.from_numpy(labels))
 
-    return Toy(as_tensors(points, labels), as_tensors(test_points, test_labels), torch.from_numpy(clean_labels))
+    return Toy(
+        as_tensors(points, labels),
+        as_tensors(test_points, test_labels),
+        torch.from_numpy(clean_labels),
+    )
 
 
 @dataclass
@@ -183,7 +187,9 @@ def untrained(points: LabelledPoints) -> dict[str, float]:
     return set_metrics(points.points.double().numpy(), points.labels.numpy())
 
 
-def sweep(run: Callable[[float, int], float], settings: Sequence[float], seeds: int) -> tuple[np.ndarray, np.ndarray]:
+def sweep(
+    run: Callable[[float, int], float], settings: Sequence[float], seeds: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation over the seeds of run(setting, seed), [settings] each."""
     rows = []
     for setting in settings:
@@ -206,7 +212,16 @@ def draw_sweep(
         where: row and col of the panel.
     """
     for index, (name, (mean, spread)) in enumerate(curves.items()):
-        curve(figure, index, name, list(x), mean, size=9, error_y={"array": spread, "thickness": 1.5}, **where)
+        curve(
+            figure,
+            index,
+            name,
+            list(x),
+            mean,
+            size=9,
+            error_y={"array": spread, "thickness": 1.5},
+            **where,
+        )
     for index, (name, scores) in enumerate(without.items()):
         line = {"color": (style.BLACK, style.GREY)[index], "dash": "dot", "width": 3 - index}
         figure.add_scatter(x=list(x), y=scores, name=name, mode="lines", line=line, **where)

@@ -16,7 +16,9 @@ Data = Literal["toy", "Emoji-7"]
 
 def data_knob() -> Data:
     """Declare the knob `data` of a figure that also shows measured results."""
-    return knob("Show a toy example that trains now, or results measured on Emoji-7.", default="toy")
+    return knob(
+        "Show a toy example that trains now, or results measured on Emoji-7.", default="toy"
+    )
 
 
 class Axis(NamedTuple):
@@ -114,7 +116,9 @@ class ToySweep(Figure):
         curves = {}
         for name, (loss, score) in self.lines().items():
             curves[name] = _toy.sweep(
-                lambda setting, seed, loss=loss, score=score: scores(loss, setting, seed)[score], settings, seeds
+                lambda setting, seed, loss=loss, score=score: scores(loss, setting, seed)[score],
+                settings,
+                seeds,
             )
 
         # The mean score of the raw points at each setting, for each score that is drawn.
@@ -124,7 +128,9 @@ class ToySweep(Figure):
             for score, means in baselines.items():
                 means.append(np.mean([values[score] for values in by_seed]))
         without = {score: np.array(means) for score, means in baselines.items()}
-        return self._with_baselines(self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points")
+        return self._with_baselines(
+            self.note.format(**dict(self.knobs)), settings, curves, without, "the raw points"
+        )
 
     def _measured_numbers(self) -> Numbers:
         """Read the results of the bundled study."""
@@ -132,16 +138,24 @@ class ToySweep(Figure):
         if self.varied not in studies:
             name = type(self).__name__
             choices = ", ".join(studies)
-            raise ValueError(f"{name}: {self.varied!r} was not measured on Emoji-7; choose from {choices}.")
+            raise ValueError(
+                f"{name}: {self.varied!r} was not measured on Emoji-7; choose from {choices}."
+            )
         study, setting, column = studies[self.varied]
-        settings, curves = _bundled.curves(study, setting, column, lines="loss" if self.compares else None)
+        settings, curves = _bundled.curves(
+            study, setting, column, lines="loss" if self.compares else None
+        )
         if not self.compares:
             curves = dict(zip(self.lines(), curves.values(), strict=True))
         column = column or _bundled.scores(study).column
         without = {column: np.full(len(settings), _bundled.frozen()[self.protocol][column])}
-        return self._with_baselines(_bundled.subtitle(study), settings, curves, without, "frozen features")
+        return self._with_baselines(
+            _bundled.subtitle(study), settings, curves, without, "frozen features"
+        )
 
-    def _with_baselines(self, subtitle: str, settings: Any, curves: dict, without: dict, source: str) -> Numbers:
+    def _with_baselines(
+        self, subtitle: str, settings: Any, curves: dict, without: dict, source: str
+    ) -> Numbers:
         """Return the numbers, with the lines of no training and a subtitle that says which curves are below them.
 
         Args:
@@ -164,7 +178,9 @@ class ToySweep(Figure):
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         axis = self.axis
         settings = numbers[self.place]
-        figure = self.canvas(numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title())
+        figure = self.canvas(
+            numbers["subtitle"], x=numbers.get("axis", axis.title), y=self.score_title()
+        )
         x = settings
         if axis.scale == "category":
             x = [f"{setting:g}" for setting in settings]
@@ -178,7 +194,9 @@ class ToySweep(Figure):
     def alt(self, numbers: Numbers) -> str:
         settings = numbers[self.place]
         title = self.axis.title.removesuffix(" (log scale)")
-        beginning = self.words.format(first=settings[0], last=settings[-1], title=title, **dict(self.knobs))
+        beginning = self.words.format(
+            first=settings[0], last=settings[-1], title=title, **dict(self.knobs)
+        )
         lines = {name: mean for name, (mean, _) in numbers["curves"].items()} | numbers["without"]
         ranges = [f"{name} {mean[0]:.3f} to {mean[-1]:.3f}" for name, mean in lines.items()]
         return f"{beginning}: {'; '.join(ranges)}."

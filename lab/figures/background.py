@@ -110,7 +110,10 @@ class FigureTraining:
                 process.stdin.write(request + "\n")
                 process.stdin.flush()
                 self._follow(process)
-            except (OSError, ValueError) as error:  # the process died, or sent something that is not JSON
+            except (
+                OSError,
+                ValueError,
+            ) as error:  # the process died, or sent something that is not JSON
                 self._end(f"The training could not be followed: {error}.")
 
     def _follow(self, process: subprocess.Popen) -> None:
@@ -124,14 +127,20 @@ class FigureTraining:
                 continue
             self._drawn = message.get("figure", "")
             if self._drawn:
-                self.progress = 1.0  # trainings of an earlier picture were reused, and their steps not counted
+                self.progress = (
+                    1.0  # trainings of an earlier picture were reused, and their steps not counted
+                )
             if _idle:
                 process.kill()
             else:
                 _idle.append(process)
             return self._end(message.get("refused", ""))
         process.wait()
-        self._end("Stopped." if self.stopped else "The training ended without a picture; see the messages of Python.")
+        self._end(
+            "Stopped."
+            if self.stopped
+            else "The training ended without a picture; see the messages of Python."
+        )
 
     def _end(self, refused: str) -> None:
         self.refused = refused

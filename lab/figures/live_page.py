@@ -33,7 +33,9 @@ PLOTLY_JS = HERE / "plotly.min.js"
 DRAG_CSS = HERE.parent / "widgets" / "drag.css"
 
 
-def live_page(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
+def live_page(
+    figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None
+) -> str:
     """Return the page of a figure as HTML.
 
     Args:
@@ -108,7 +110,10 @@ def plotly_js(kinds: Collection[str]) -> str:
 
 
 def packed_pictures(
-    figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None, most: Sequence[int] = STOPS
+    figure: Figure,
+    slide: Sequence[str] | None = None,
+    runs: Sequence | None = None,
+    most: Sequence[int] = STOPS,
 ) -> tuple[bytes, set[str]]:
     """Return the data from which `live.js` draws, packed, base64; and the types of traces in it.
 
@@ -125,7 +130,9 @@ def packed_pictures(
     moving = _moving(figure, slide, runs)
     stops = _grid(figure, moving, most)
     with keeping():
-        pictures = {values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)}
+        pictures = {
+            values: _picture(figure, moving, values, runs) for values in itertools.product(*stops)
+        }
 
     # Drop every other stop of the longest slider until the page is small enough.
     packed = _packed(moving, stops, pictures, figure)
@@ -182,7 +189,9 @@ def _pressed(text: str) -> bytes:
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0))
 
 
-def trains(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> bool:
+def trains(
+    figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None
+) -> bool:
     """Whether any picture of a figure's page needs a training; arguments and errors are those of `live_page`."""
     if type(figure).tier != "toy_training":
         return False
@@ -194,7 +203,9 @@ def trains(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | 
     return False
 
 
-def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None) -> str:
+def trained_words(
+    figure: Figure, slide: Sequence[str] | None = None, runs: Sequence | None = None
+) -> str:
     """Return a sentence of HTML about the trainings of a page: what was trained, and where the rest is; else "".
 
     Args:
@@ -202,7 +213,9 @@ def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequ
     """
     if not trains(figure, slide, runs):
         return ""
-    where = "other settings are trained where Python runs: in the notebook, and on the page Figures of "
+    where = (
+        "other settings are trained where Python runs: in the notebook, and on the page Figures of "
+    )
     where += "<code>lab app</code>."
     if type(figure).stops:
         return f"It trains a small network. These stops were trained beforehand; {where}"
@@ -211,16 +224,24 @@ def trained_words(figure: Figure, slide: Sequence[str] | None = None, runs: Sequ
 
 def _moving(figure: Figure, slide: Sequence[str] | None, runs: Sequence | None) -> list[Knob]:
     """Return the knobs that move in the page; see `live_page`."""
-    knobs = {knob.name: knob for knob in describe(type(figure).Knobs) if knob.name not in type(figure).drag}
+    knobs = {
+        knob.name: knob
+        for knob in describe(type(figure).Knobs)
+        if knob.name not in type(figure).drag
+    }
     with_stops = [name for name, knob in knobs.items() if _offered(figure, knob)]
 
     if slide is not None:
         if len(slide) > len(STOPS):
-            raise ValueError(f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}.")
+            raise ValueError(
+                f"At most {len(STOPS)} knobs can move in a saved page, got {', '.join(slide)}."
+            )
         for name in slide:
             if name not in with_stops:
                 choices = ", ".join(with_stops) or "none"
-                raise ValueError(f"{name!r} cannot move in a saved page; those that can: {choices}.")
+                raise ValueError(
+                    f"{name!r} cannot move in a saved page; those that can: {choices}."
+                )
         return [knobs[name] for name in slide]
 
     if runs is not None:
@@ -307,7 +328,9 @@ def _halved(moving: Sequence[Knob], stops: list[list], figure: Figure) -> list[l
     return halved
 
 
-def _picture(figure: Figure, moving: Sequence[Knob], values: Sequence, runs: Sequence | None) -> dict[str, Any]:
+def _picture(
+    figure: Figure, moving: Sequence[Knob], values: Sequence, runs: Sequence | None
+) -> dict[str, Any]:
     """Return figure and code for these values, or a sentence if the knobs contradict each other."""
     names = [knob.name for knob in moving]
     try:

@@ -10,7 +10,9 @@ from lab.metrics import PositiveRanks
 
 def uniform(seed: int, *shape: int) -> np.ndarray:
     """Return numbers in [0, 1) that depend only on the seed. The playground's `random.js` draws the same in a page."""
-    state = np.arange(1, math.prod(shape) + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5) + np.uint32(seed)
+    state = np.arange(1, math.prod(shape) + 1, dtype=np.uint32) * np.uint32(0x6D2B79F5) + np.uint32(
+        seed
+    )
     state = (state ^ state >> 15) * (state | 1)
     state ^= state + (state ^ state >> 7) * (state | 61)
     return (state ^ state >> 14).reshape(shape) / 2**32

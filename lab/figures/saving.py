@@ -14,15 +14,26 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FORMATS = ("png", "svg", "pdf", "webp", "jpeg")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+)
 
 
-def save_figure(figure: go.Figure, path: str | os.PathLike, width: int = 1000, height: int | None = None) -> Path:
+def save_figure(
+    figure: go.Figure, path: str | os.PathLike, width: int = 1000, height: int | None = None
+) -> Path:
     """Write a figure; see `lab.figures.save`."""
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        write_text(target, figure.to_html(include_plotlyjs=True))  # 5 MB, but it opens without a network
+        write_text(
+            target, figure.to_html(include_plotlyjs=True)
+        )  # 5 MB, but it opens without a network
     else:
         write_bytes(target, picture(figure, suffix, width, height))
     return target
@@ -38,7 +49,9 @@ def check_format(format: str) -> None:
         raise ValueError(f"A figure is saved as {', '.join(FORMATS)} or html, got {format!r}.")
 
 
-def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: int | None = None) -> bytes:
+def picture(
+    figure: go.Figure, format: str = "png", width: int = 1000, height: int | None = None
+) -> bytes:
     """Return a figure as the bytes of a static picture, at two pixels per layout unit.
 
     The first picture of a process starts a browser, which takes about a second; later pictures reuse it.
@@ -51,7 +64,12 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
         browsers = [path for path in map(shutil.which, BROWSERS) if path]
         if browsers:
             os.environ["BROWSER_PATH"] = browsers[0]
-    options = {"format": format, "width": width, "height": height or figure.layout.height or 460, "scale": 2}
+    options = {
+        "format": format,
+        "width": width,
+        "height": height or figure.layout.height or 460,
+        "scale": 2,
+    }
     try:
         import kaleido
 
@@ -67,7 +85,9 @@ def picture(figure: go.Figure, format: str = "png", width: int = 1000, height: i
     return drawn
 
 
-def save(name: str, path: str | Path, width: int = 1000, height: int | None = None, **knobs: Any) -> Path:
+def save(
+    name: str, path: str | Path, width: int = 1000, height: int | None = None, **knobs: Any
+) -> Path:
     """Draw a figure to a file; the suffix of `path` chooses png, svg, pdf, webp, or html with working sliders.
 
     Args:

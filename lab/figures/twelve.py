@@ -123,7 +123,9 @@ def pictures() -> tuple[str, ...]:
     return tuple(_address(emoji.load(item)) for item in ITEMS)
 
 
-def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: int) -> None:
+def lay(
+    figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[float, float], **where: int
+) -> None:
     """Draw pictures at data coordinates.
 
     Args:
@@ -133,10 +135,15 @@ def lay(figure: go.Figure, items: Sequence[int], x: Any, y: Any, size: tuple[flo
         size: largest width and height of each, in units of the two axes.
         where: row and col of the panel.
     """
-    figure.layout.images = [*figure.layout.images, *placed(items, x, y, size, axes_of(figure, **where))]
+    figure.layout.images = [
+        *figure.layout.images,
+        *placed(items, x, y, size, axes_of(figure, **where)),
+    ]
 
 
-def placed(items: Sequence[int], x: Any, y: Any, size: tuple[float, float], axes: dict[str, str]) -> list[dict]:
+def placed(
+    items: Sequence[int], x: Any, y: Any, size: tuple[float, float], axes: dict[str, str]
+) -> list[dict]:
     """Return the pictures in plotly's notation, to add all at once: plotly checks all images with each assignment.
 
     Args:
@@ -155,7 +162,10 @@ def axes_of(figure: go.Figure, **where: int) -> dict[str, str]:
     if not where:
         return {"xref": "x", "yref": "y"}
     x_axis, y_axis = figure.get_subplot(where["row"], where["col"])
-    return {"xref": x_axis.plotly_name.replace("axis", ""), "yref": y_axis.plotly_name.replace("axis", "")}
+    return {
+        "xref": x_axis.plotly_name.replace("axis", ""),
+        "yref": y_axis.plotly_name.replace("axis", ""),
+    }
 
 
 def _address(image: Image.Image) -> str:

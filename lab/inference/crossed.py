@@ -29,7 +29,9 @@ class Spread:
 
     def error(self, seeds: int, classes: int) -> float:
         """Standard error of the mean over so many of both."""
-        return math.sqrt(self.seeds / seeds + self.classes / classes + self.rest / (seeds * classes))
+        return math.sqrt(
+            self.seeds / seeds + self.classes / classes + self.rest / (seeds * classes)
+        )
 
 
 def spread(differences: np.ndarray) -> Spread:
@@ -74,7 +76,9 @@ def effect(differences: np.ndarray) -> Effect:
     seeds, classes = differences.shape
     mean = float(differences.mean())
     by_seed, by_class, rest = mean_squares(differences)
-    total = max(by_seed + by_class - rest, by_class, by_seed)  # not below what either factor alone would give
+    total = max(
+        by_seed + by_class - rest, by_class, by_seed
+    )  # not below what either factor alone would give
     error = math.sqrt(total / differences.size)
     if error == 0:  # both arms found the same
         return Effect(mean, mean, mean, 1.0)
@@ -127,7 +131,9 @@ class MethodDifference:
         return f"{self.mean:+.3f}, {self.interval}: {direction}"
 
 
-def method_difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> MethodDifference:
+def method_difference(
+    before: np.ndarray, after: np.ndarray, labels: np.ndarray
+) -> MethodDifference:
     """Return how much a second method is better than a first one, with the interval over classes and trainings.
 
     Both are measured on the same queries. Their trainings are independent of each other: the first training of one has
@@ -172,7 +178,9 @@ def method_difference(before: np.ndarray, after: np.ndarray, labels: np.ndarray)
         of_trainings = _half_over_trainings(first, second, classes)
         low = of_classes.mean - math.hypot(of_classes.mean - of_classes.low, of_trainings)
         high = of_classes.mean + math.hypot(of_classes.high - of_classes.mean, of_trainings)
-    return MethodDifference(of_classes.mean, low, high, of_classes.values, of_classes.classes, trainings)
+    return MethodDifference(
+        of_classes.mean, low, high, of_classes.values, of_classes.classes, trainings
+    )
 
 
 def _half_over_trainings(first: np.ndarray, second: np.ndarray, classes: np.ndarray) -> float:

@@ -52,10 +52,16 @@ class MeanOverClasses:
 
 def too_few(classes: int) -> str:
     """Say that there is no interval over so many classes."""
-    return "1 class is too few for an interval" if classes == 1 else f"{classes} classes are too few for an interval"
+    return (
+        "1 class is too few for an interval"
+        if classes == 1
+        else f"{classes} classes are too few for an interval"
+    )
 
 
-def mean_over_classes(values: Sequence | np.ndarray, labels: Sequence | np.ndarray) -> MeanOverClasses:
+def mean_over_classes(
+    values: Sequence | np.ndarray, labels: Sequence | np.ndarray
+) -> MeanOverClasses:
     """The mean of values of queries, and the 95 % interval over another draw of classes.
 
     The mean of infinite values is infinite, or NaN if both infinities are among them; its interval is NaN.
@@ -81,7 +87,9 @@ def mean_over_classes(values: Sequence | np.ndarray, labels: Sequence | np.ndarr
     sizes = np.bincount(place)
     low = high = np.nan
     if len(sizes) >= FEWEST and np.isfinite(mean):
-        away = np.bincount(place, numbers - mean)  # how far the sum of each class is from what the mean would give
+        away = np.bincount(
+            place, numbers - mean
+        )  # how far the sum of each class is from what the mean would give
         low, high = mean + _ends(away, sizes)
     return MeanOverClasses(mean, float(low), float(high), len(numbers), len(sizes))
 

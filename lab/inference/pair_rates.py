@@ -57,7 +57,9 @@ class PairRates:
         mixed = self.reach.first != self.reach.second
         first = self.reach.first[mixed]
         second = self.reach.second[mixed]
-        return _merged(np.minimum(first, second), np.maximum(first, second), self.reach.pairs[mixed])
+        return _merged(
+            np.minimum(first, second), np.maximum(first, second), self.reach.pairs[mixed]
+        )
 
     @cached_property
     def _let(self) -> np.ndarray:
@@ -80,15 +82,23 @@ class PairRates:
 
         # Sum over pairs of classes of the square of (pairs let through - far * pairs there are).
         less, greater, pairs = self._mixed
-        there_are = self._queries[less] * self._items[greater] + self._queries[greater] * self._items[less]
-        among = np.square(pairs).sum() - 2 * far * (pairs @ there_are) + far**2 * self._squares_of_pairs()
+        there_are = (
+            self._queries[less] * self._items[greater] + self._queries[greater] * self._items[less]
+        )
+        among = (
+            np.square(pairs).sum()
+            - 2 * far * (pairs @ there_are)
+            + far**2 * self._squares_of_pairs()
+        )
         return Jackknife.of_sums(let, whole, self._let, self._other, TAKEN_AWAY * float(among))
 
     def _squares_of_pairs(self) -> float:
         """The sum over pairs of classes of the square of how many pairs they have."""
         squared_queries = np.square(self._queries)
         squared_items = np.square(self._items)
-        all_classes = squared_queries.sum() * squared_items.sum() + (self._queries @ self._items) ** 2
+        all_classes = (
+            squared_queries.sum() * squared_items.sum() + (self._queries @ self._items) ** 2
+        )
         return float(all_classes - 2 * squared_queries @ squared_items)
 
     def false_rejects(self) -> Jackknife:
@@ -115,7 +125,9 @@ class PairRates:
         among = float(value**2 * np.square(self._mixed[2]).sum() / max(right + wrong, 1.0) ** 2)
         fewer_classes = effective(self._own) < effective(self._other)
         weights = self._own if fewer_classes else self._other
-        independent = effective(self._same + self._let)  # classes without a pair that is let through say nothing
+        independent = effective(
+            self._same + self._let
+        )  # classes without a pair that is let through say nothing
         return Jackknife(value, without, weights, TAKEN_AWAY * among, independent)
 
     def strangers(self, counts: np.ndarray) -> Jackknife:
@@ -137,7 +149,9 @@ class PairRates:
         change = np.concatenate([-np.ones(by_one.sum()), np.ones(by_two.sum())])
         together = _merged(np.minimum(first, second), np.maximum(first, second), change)[2]
         among = float(np.square(together).sum())
-        return Jackknife.of_sums(float(alone.sum()), float(len(classes)), less_part, of_class, among)
+        return Jackknife.of_sums(
+            float(alone.sum()), float(len(classes)), less_part, of_class, among
+        )
 
     def known(self, reached: np.ndarray, counts: np.ndarray) -> Jackknife:
         """Queries that their own class reaches. counts: bool [q], those whose class has another image."""
@@ -146,7 +160,9 @@ class PairRates:
         return Jackknife.of_sums(float(found.sum()), float(of_class.sum()), found, of_class)
 
 
-def _merged(less: np.ndarray, greater: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _merged(
+    less: np.ndarray, greater: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each pair of classes once, with the sum of its values."""
     both = np.stack([less, greater])
     pairs, place = np.unique(both, axis=1, return_inverse=True)

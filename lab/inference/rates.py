@@ -68,7 +68,12 @@ class Jackknife:
 
     @classmethod
     def of_sums(
-        cls, part: float, whole: float, less_part: np.ndarray, less_whole: np.ndarray, together: float | None = None
+        cls,
+        part: float,
+        whole: float,
+        less_part: np.ndarray,
+        less_whole: np.ndarray,
+        together: float | None = None,
     ) -> Jackknife:
         """Of a part of a whole, from what of either goes with each class.
 
@@ -121,7 +126,9 @@ def rate(counted: Jackknife) -> Rate:
     away = odds - odds.mean()
     variance = (1 - 1 / len(away)) * float(np.square(away).sum())
     too_much = counted.too_much / (value * (1 - value)) ** 2  # on the scale of log odds
-    variance -= min(too_much, variance / 2)  # what is counted twice makes no more than half of it once too often
+    variance -= min(
+        too_much, variance / 2
+    )  # what is counted twice makes no more than half of it once too often
 
     half = _student(min(classes - 1, _freedom(away))) * variance**0.5
     middle = np.log(value / (1 - value))

@@ -37,19 +37,27 @@ def batch(embeddings: Any, labels: Any = None) -> tuple[Tensor, Tensor]:
     vectors = _tensor(embeddings, "embeddings")
     classes = _tensor(labels, "labels")
     if vectors.ndim != 2 or not vectors.is_floating_point():
-        raise ValueError(f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}.")
+        raise ValueError(
+            f"embeddings must be floats of shape [n d], got {vectors.dtype} {list(vectors.shape)}."
+        )
     if classes.shape != vectors.shape[:1] or classes.is_floating_point():
         raise ValueError(
             f"labels must be one integer per embedding, [{len(vectors)}], got {classes.dtype} {list(classes.shape)}."
         )
     if len(vectors) < 2:
-        raise ValueError(f"embeddings must have at least two rows to form a pair, got {len(vectors)}.")
+        raise ValueError(
+            f"embeddings must have at least two rows to form a pair, got {len(vectors)}."
+        )
     bad = ~vectors.isfinite().all(dim=1)
     if bad.any():
-        raise ValueError(f"embeddings must be finite; row {int(bad.nonzero()[0])} holds NaN or infinity.")
+        raise ValueError(
+            f"embeddings must be finite; row {int(bad.nonzero()[0])} holds NaN or infinity."
+        )
     zero = (vectors == 0).all(dim=1)
     if zero.any():
-        raise ValueError(f"embeddings must not be zero vectors; row {int(zero.nonzero()[0])} is one.")
+        raise ValueError(
+            f"embeddings must not be zero vectors; row {int(zero.nonzero()[0])} is one."
+        )
     if vectors.device.type != "cuda":
         vectors = vectors.cpu()  # other accelerators have no float64
     return vectors.double(), classes.long().to(vectors.device)
@@ -124,13 +132,19 @@ class Subject:
         """The name of its class or function."""
         if isinstance(self.loss, nn.Module):
             return type(self.loss).__name__
-        return getattr(self.loss, "__name__", type(self.loss).__name__).replace("<lambda>", "lambda")
+        return getattr(self.loss, "__name__", type(self.loss).__name__).replace(
+            "<lambda>", "lambda"
+        )
 
     def weights(self, width: int) -> list[str]:
         """Return the learnt weights that have an axis of the embeddings' width, each as `name [shape]`."""
         if not isinstance(self.loss, nn.Module):
             return []
-        return [f"{name} {list(p.shape)}" for name, p in self.loss.named_parameters() if width in p.shape]
+        return [
+            f"{name} {list(p.shape)}"
+            for name, p in self.loss.named_parameters()
+            if width in p.shape
+        ]
 
     def fresh(self, device: torch.device) -> Callable:
         """Return a float64 copy of a module on this device, or the function itself."""
@@ -156,16 +170,22 @@ class Subject:
             with repeatable(embeddings.device):
                 result = self.fresh(embeddings.device)(embeddings, labels)
         except Exception as error:
-            raise ValueError(f"{NEEDS}; {self.name} raised {type(error).__name__}: {error}") from error
+            raise ValueError(
+                f"{NEEDS}; {self.name} raised {type(error).__name__}: {error}"
+            ) from error
         if not isinstance(result, Tensor):
-            raise ValueError(f"{NEEDS}; {self.name} returned {type(result).__name__}, so no gradient can flow back.")
+            raise ValueError(
+                f"{NEEDS}; {self.name} returned {type(result).__name__}, so no gradient can flow back."
+            )
         if result.numel() != 1:
             raise ValueError(
                 f"{NEEDS}; {self.name} returned a tensor of shape {list(result.shape)}. Reduce it, for instance "
                 "with .mean()."
             )
         if not result.isfinite().all():
-            raise ValueError(f"{NEEDS}; {self.name} returned {result.item()} for finite embeddings.")
+            raise ValueError(
+                f"{NEEDS}; {self.name} returned {result.item()} for finite embeddings."
+            )
         return result.reshape(())
 
     def gradient(self, embeddings: Tensor, labels: Tensor) -> tuple[float, Tensor]:

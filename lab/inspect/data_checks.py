@@ -134,7 +134,9 @@ def confusion_matrix(ranking: Ranking, k: int, labels: np.ndarray) -> ConfusionM
     ranking = known(ranking)
 
     # index_of[label] is the row and column of a label in the matrix, -1 for all other labels.
-    largest = max(part.max(initial=-1) for part in (ranking.query_labels, ranking.gallery_labels, labels))
+    largest = max(
+        part.max(initial=-1) for part in (ranking.query_labels, ranking.gallery_labels, labels)
+    )
     index_of = np.full(int(largest) + 1, -1)
     index_of[labels] = np.arange(len(labels))
 
@@ -189,7 +191,9 @@ def slice_scores(values: np.ndarray, column: np.ndarray) -> SliceScores:
     queries = np.bincount(slice_of, minlength=len(names))
     mean = np.bincount(slice_of, weights=scores, minlength=len(names)) / queries
 
-    squared_deviation = np.bincount(slice_of, weights=(scores - mean[slice_of]) ** 2, minlength=len(names))
+    squared_deviation = np.bincount(
+        slice_of, weights=(scores - mean[slice_of]) ** 2, minlength=len(names)
+    )
     with np.errstate(invalid="ignore", divide="ignore"):  # a slice of one query has no interval
         standard_error = np.sqrt(squared_deviation / (queries - 1) / queries)
         half = stats.t.ppf((1 + CONFIDENCE) / 2, queries - 1) * standard_error

@@ -47,7 +47,9 @@ class SimilarityHistograms(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per bin: low, high, positive, negative."""
-        return frame(low=self.edges[:-1], high=self.edges[1:], positive=self.positive, negative=self.negative)
+        return frame(
+            low=self.edges[:-1], high=self.edges[1:], positive=self.positive, negative=self.negative
+        )
 
     def figure(self) -> go.Figure:
         """Draw both histograms over the cosine."""
@@ -57,7 +59,9 @@ class SimilarityHistograms(Insight):
             x="cosine similarity",
             y="share of the pairs in the bin",
         )
-        for index, (name, shares) in enumerate((("same label", self.positive), ("different label", self.negative))):
+        for index, (name, shares) in enumerate(
+            (("same label", self.positive), ("different label", self.negative))
+        ):
             figure.add_scatter(
                 x=self.edges,
                 y=np.append(shares, shares[-1]),
@@ -69,7 +73,9 @@ class SimilarityHistograms(Insight):
         return figure
 
 
-def similarity_histograms(embeddings: Any, labels: Any = None, bins: int = 50) -> SimilarityHistograms:
+def similarity_histograms(
+    embeddings: Any, labels: Any = None, bins: int = 50
+) -> SimilarityHistograms:
     """Compute histograms of the cosines of all unordered pairs over [-1, 1].
 
     Raises:

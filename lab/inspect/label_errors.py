@@ -145,13 +145,17 @@ def doubtful(judged: Judged, given: np.ndarray) -> LabelErrors:
     wrong, equally = cases[:, 1:] @ shares[1:] / (cases @ shares), cases[:, 1:].sum(1) / cases[:, 0]
     like = _like_the_suggested(judged, given, wrong)
     wrong, equally = like * wrong, like * equally
-    _, confident = compute_confident_joint(given, probabilities, return_indices_of_off_diagonals=True)
+    _, confident = compute_confident_joint(
+        given, probabilities, return_indices_of_off_diagonals=True
+    )
     listed = (probabilities.argmax(1) != given) | (wrong >= DOUBTFUL)
     rows = np.union1d(np.asarray(confident, np.int64), np.flatnonzero(listed))
     rows = rows[np.lexsort((-equally[rows], -wrong[rows]))]
     others = probabilities[rows]
     others[np.arange(len(rows)), given[rows]] = -1
-    return LabelErrors(rows, others.argmax(1), wrong[rows], float((probabilities.argmax(1) == given).mean()))
+    return LabelErrors(
+        rows, others.argmax(1), wrong[rows], float((probabilities.argmax(1) == given).mean())
+    )
 
 
 def _like_the_suggested(judged: Judged, given: np.ndarray, wrong: np.ndarray) -> np.ndarray:
@@ -164,7 +168,9 @@ def _like_the_suggested(judged: Judged, given: np.ndarray, wrong: np.ndarray) ->
     of_their_own = np.sort(judged.distances[rows, given][right])
     if not len(of_their_own) or wrong.sum() < 1:
         return np.ones(len(given))
-    rank = np.searchsorted(of_their_own, judged.distances[rows, others.argmax(1)]) / len(of_their_own)
+    rank = np.searchsorted(of_their_own, judged.distances[rows, others.argmax(1)]) / len(
+        of_their_own
+    )
     unlike = FURTHER * rank ** (FURTHER - 1)
     share = 0.9
     for _ in range(ROUNDS):
@@ -173,7 +179,9 @@ def _like_the_suggested(judged: Judged, given: np.ndarray, wrong: np.ndarray) ->
     return like if share < 1 - FEW_UNLIKE else np.ones(len(given))
 
 
-def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, seed: int = 0) -> Judged:
+def out_of_fold(
+    vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, seed: int = 0
+) -> Judged:
     """What a classifier that has not seen an image says of it.
 
     The columns are the classes in ascending order. The classifier is linear discriminant analysis: one mean a class and
@@ -195,7 +203,9 @@ def out_of_fold(vectors: np.ndarray, labels: np.ndarray, folds: int = FOLDS, see
     from scipy.optimize import minimize_scalar
 
     if len(_frequent(labels)) < 2:
-        raise ValueError("Label errors are found by other images of each class: two classes need two images each.")
+        raise ValueError(
+            "Label errors are found by other images of each class: two classes need two images each."
+        )
     classes, given = np.unique(labels, return_inverse=True)
     x = vectors - vectors.mean(0)
     part = _parts(given, folds, seed)
@@ -233,7 +243,9 @@ def _parts(given: np.ndarray, folds: int, seed: int) -> np.ndarray:
     return part
 
 
-def _discriminants(x: np.ndarray, given: np.ndarray, other: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+def _discriminants(
+    x: np.ndarray, given: np.ndarray, other: np.ndarray, classes: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Linear discriminants of each class for `other`, [m c], and the squared length of each, [m], in the spread of the
     classes; a class without an image here gets the lowest discriminant."""
     counts = np.bincount(given, minlength=classes)
@@ -242,7 +254,9 @@ def _discriminants(x: np.ndarray, given: np.ndarray, other: np.ndarray, classes:
     means /= np.maximum(counts, 1)[:, None]
     within = x - means[given]
     covariance = within.T @ within / max(1, len(x) - (counts > 0).sum())
-    covariance[np.diag_indices_from(covariance)] += SHRINK * np.trace(covariance) / len(covariance) + 1e-9
+    covariance[np.diag_indices_from(covariance)] += (
+        SHRINK * np.trace(covariance) / len(covariance) + 1e-9
+    )
     solved = np.linalg.solve(covariance, np.concatenate([means, other]).T)
     weight = solved[:, :classes]
     found = other @ weight - 0.5 * np.einsum("cd,dc->c", means, weight)
@@ -261,7 +275,9 @@ def _cases(probabilities: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np
     of these cases by expectation-maximisation."""
     count, classes = probabilities.shape
     own = probabilities[np.arange(count), given]
-    alike = np.zeros((classes, classes))  # row: the true class; column: the label that it gets by mistake
+    alike = np.zeros(
+        (classes, classes)
+    )  # row: the true class; column: the label that it gets by mistake
     np.add.at(alike, given, probabilities)
     np.fill_diagonal(alike, 0)
     alike **= 2  # the most similar classes are mistaken most

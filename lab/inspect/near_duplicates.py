@@ -29,7 +29,9 @@ def near_duplicates(vectors: np.ndarray, least: float = LEAST) -> tuple[np.ndarr
         >>> pairs.tolist(), similarities.tolist()
         ([[1, 3]], [1.0])
     """
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit = vectors / np.maximum(
+        np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny
+    )
     pairs = [np.empty((0, 2), np.int64)]
     similarities = [np.empty(0)]
     for start in range(0, len(unit), BLOCK):

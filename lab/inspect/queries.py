@@ -101,7 +101,9 @@ def query_values(loss: Callable, embeddings: Any, labels: Any = None) -> QueryVa
     return QueryValues(subject.name, classes.cpu().numpy(), values, method)
 
 
-def _query_values(subject: Subject, vectors: Tensor, classes: Tensor, whole: float) -> tuple[np.ndarray, Method]:
+def _query_values(
+    subject: Subject, vectors: Tensor, classes: Tensor, whole: float
+) -> tuple[np.ndarray, Method]:
     """Return the values [n] by the first method that works; `whole` is the loss of the whole batch."""
     losses = subject.per_query(vectors, classes)
     if losses is not None:

@@ -109,10 +109,17 @@ class AlikeRegions(Insight):
         import plotly.graph_objects as go
 
         figure = style.canvas(
-            "Why these two are alike", self.summary, panels=(self.words(0), self.words(1)), height=520
+            "Why these two are alike",
+            self.summary,
+            panels=(self.words(0), self.words(1)),
+            height=520,
         )
         limit = self.largest or 1.0
-        clear = [(0.0, "rgba(213,94,0,0.85)"), (0.5, "rgba(247,247,247,0)"), (1.0, "rgba(0,114,178,0.85)")]
+        clear = [
+            (0.0, "rgba(213,94,0,0.85)"),
+            (0.5, "rgba(247,247,247,0)"),
+            (1.0, "rgba(0,114,178,0.85)"),
+        ]
         for column, values in enumerate(self.maps, start=1):
             side = len(values)
             if self.pictures is not None:
@@ -195,7 +202,11 @@ def _best_matches(one: Tensor, other: Tensor) -> tuple[tuple[int, int, float], .
 
 
 def integrated_gradients(
-    embed: Callable[[Tensor], Tensor], image: Tensor, other: Tensor, cells: int = CELLS, steps: int = STEPS
+    embed: Callable[[Tensor], Tensor],
+    image: Tensor,
+    other: Tensor,
+    cells: int = CELLS,
+    steps: int = STEPS,
 ) -> Tensor:
     """Return the contribution of each cell of a picture to its cosine with an embedding, by integrated gradients.
 
@@ -293,7 +304,9 @@ def alike_regions(
     first_map = integrated_gradients(embed, first, vectors[1], cells).cpu().numpy()
     second_map = integrated_gradients(embed, second, vectors[0], cells).cpu().numpy()
     remainders = (similarity - float(first_map.sum()), similarity - float(second_map.sum()))
-    return AlikeRegions(similarity, (first_map, second_map), remainders, exact=False, pictures=pictures)
+    return AlikeRegions(
+        similarity, (first_map, second_map), remainders, exact=False, pictures=pictures
+    )
 
 
 def _embed_view(encoder: Any, images: Tensor, unit: bool) -> Tensor:

@@ -55,14 +55,18 @@ class LossReport(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per finding: finding, summary."""
-        return frame(finding=list(self.parts), summary=[part.summary for part in self.parts.values()])
+        return frame(
+            finding=list(self.parts), summary=[part.summary for part in self.parts.values()]
+        )
 
     def figure(self) -> go.Figure:
         """Draw the gradient of every pair; each finding has a figure of its own."""
         return self.pairs.figure()
 
 
-def inspect_loss(loss: Callable, embeddings: Any, labels: Any = None, items: ArrayLike | None = None) -> LossReport:
+def inspect_loss(
+    loss: Callable, embeddings: Any, labels: Any = None, items: ArrayLike | None = None
+) -> LossReport:
     """Inspect a loss: gradients per pair, wrong directions, dead gradients, slope check, histograms, worst pairs.
 
     For a loss that does not compare pairs (class anchors, proxies) the findings about pairs describe how one gradient

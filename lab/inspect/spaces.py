@@ -48,7 +48,9 @@ def overlap(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         [1.0, 0.5]
     """
     if one.shape != other.shape:
-        raise ValueError(f"Neighbours of shapes {list(one.shape)} and {list(other.shape)} cannot be compared.")
+        raise ValueError(
+            f"Neighbours of shapes {list(one.shape)} and {list(other.shape)} cannot be compared."
+        )
     both = np.sort(np.hstack([one, other]), axis=1)
     in_both = both[:, 1:] == both[:, :-1]  # a neighbour in both spaces occurs twice in a row
     return in_both.sum(1) / one.shape[1]

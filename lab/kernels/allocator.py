@@ -25,7 +25,9 @@ def keep_freed_memory() -> bool:
     then cleared by the system first: a tenth of a small network's step. Threads share one heap from then on, since one
     of their own is given back whenever it is empty, whatever was told. Returns whether it was told.
     """
-    tuned = "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "") or any(n.startswith("MALLOC_") for n in os.environ)
+    tuned = "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "") or any(
+        n.startswith("MALLOC_") for n in os.environ
+    )
     if not sys.platform.startswith("linux") or tuned:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none

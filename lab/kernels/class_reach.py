@@ -37,7 +37,11 @@ class ClassReach:
 
 
 def class_reach(
-    query: EmbeddingSet, gallery: EmbeddingSet, similarity: str, self_index: np.ndarray, threshold: float
+    query: EmbeddingSet,
+    gallery: EmbeddingSet,
+    similarity: str,
+    self_index: np.ndarray,
+    threshold: float,
 ) -> ClassReach:
     """Compare every query with every item but itself. Time O(q g d), memory of one tile and of the pairs of classes.
 
@@ -51,7 +55,9 @@ def class_reach(
     query_class, item_class = (np.searchsorted(names, part.labels) for part in (query, gallery))
     by_class = np.argsort(item_class, kind="stable")
     present, starts = np.unique(item_class[by_class], return_index=True)
-    place = np.empty(len(by_class), np.int64)  # where an item is once the items are ordered by class
+    place = np.empty(
+        len(by_class), np.int64
+    )  # where an item is once the items are ordered by class
     place[by_class] = np.arange(len(by_class))
 
     space = Space.of(gallery.vectors[by_class], similarity, torch.device("cpu"))
@@ -73,7 +79,9 @@ def class_reach(
         at = np.nonzero(sums)
         found.append(np.stack([classes[at[0]], present[at[1]], sums[at]]))
     first, second, pairs = _merged(np.concatenate(found, axis=1), len(names))
-    queries, of_items = (np.bincount(part, minlength=len(names)) for part in (query_class, item_class))
+    queries, of_items = (
+        np.bincount(part, minlength=len(names)) for part in (query_class, item_class)
+    )
     own = queries * of_items - np.bincount(query_class[self_index >= 0], minlength=len(names))
     return ClassReach(queries, of_items, own, query_class, first, second, pairs, others)
 

@@ -71,7 +71,9 @@ def contextual_errors(
     return _Errors.apply(rows, labels, alpha, context)
 
 
-def _scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
+def _scan(
+    rows: Tensor, k: int, half: int, eps: float, margin: float
+) -> tuple[tuple[np.ndarray, ...], ...] | None:
     """List rows and items of the masks A and B, and rows, items and excess of every similarity over the margin.
 
     Returns None as soon as the lists are too long.
@@ -112,7 +114,9 @@ def _too_many(neighbours: int, violations: int, rows: int) -> bool:
     return neighbours > MOST_NEIGHBOURS * rows or violations > MOST_VIOLATIONS * rows
 
 
-def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float) -> Iterator[tuple[np.ndarray, ...]]:
+def list_plain(
+    block: Tensor, k: int, half: int, eps: float, margin: float
+) -> Iterator[tuple[np.ndarray, ...]]:
     """Yield rows and items of both masks, then rows, items and excess of similarities over the margin, of [b n]."""
     distances = (2 - 2 * block).clamp_min(0)
     for count in (k, half):
@@ -126,7 +130,9 @@ def list_plain(block: Tensor, k: int, half: int, eps: float, margin: float) -> I
 class PlainContext:
     """Contextual similarity of one batch, its squared errors `wrong` [n], and their gradient, by scipy in float64."""
 
-    def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
+    def __init__(
+        self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray
+    ):
         n = len(labels)
         self.near = _ones(near, n)
         self.nearer = _ones(nearer, n)
@@ -153,8 +159,12 @@ class PlainContext:
     def _times_agreement(self, sparse: csr_array) -> csr_array:
         """Compute sparse o M; M_ij = (P_ij / a_i + (n - a_i - a_j + P_ij) / (n - a_i)) / 2 would have n x n entries."""
         outside = sparse.shape[0] - self.size
-        strangers = _scaled(sparse, outside) - sparse @ _diagonal(self.size) + sparse.multiply(self.shared)
-        return _scaled(sparse.multiply(self.shared), self.of_shared) + _scaled(strangers, self.of_strangers)
+        strangers = (
+            _scaled(sparse, outside) - sparse @ _diagonal(self.size) + sparse.multiply(self.shared)
+        )
+        return _scaled(sparse.multiply(self.shared), self.of_shared) + _scaled(
+            strangers, self.of_strangers
+        )
 
     def gradient(self, rows: Tensor, alpha: float, of_wrong: np.ndarray) -> Tensor:
         """Compute the gradient of the rows, [n d], from the gradient of `wrong`, [n]."""
@@ -162,7 +172,9 @@ class PlainContext:
         # A mask's slope in the distance is -alpha, and the distance's in the similarity -2.
         sparse = (2 * alpha * _symmetric(of_masks)).astype(rows.numpy().dtype)
         to_row = torch.from_numpy(2 * alpha * of_row).to(rows)
-        return torch.from_numpy(sparse @ rows.numpy()).addr_(to_row, rows.sum(0)).add_(to_row @ rows)
+        return (
+            torch.from_numpy(sparse @ rows.numpy()).addr_(to_row, rows.sum(0)).add_(to_row @ rows)
+        )
 
     def _mask_gradients(self, of_wrong: np.ndarray) -> tuple[csr_array, np.ndarray]:
         """Compute the gradient of both masks: a sparse [n n], and a number for all entries of each row, [n]."""
@@ -188,7 +200,9 @@ class PlainContext:
 
 class _Errors(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, labels: Tensor, alpha: float, scan: tuple) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, rows: Tensor, labels: Tensor, alpha: float, scan: tuple
+    ) -> tuple[Tensor, ...]:
         n = len(labels)
         classes = labels.numpy()
         near, nearer, over = scan
@@ -214,12 +228,16 @@ class _Errors(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_wrong: Tensor, of_excess: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, of_wrong: Tensor, of_excess: Tensor, _: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
         (rows,) = ctx.saved_tensors
         rows = rows.contiguous()
         gradient = ctx.context.gradient(rows, ctx.alpha, of_wrong.double().numpy())
         row, item = (torch.from_numpy(part).long() for part in ctx.over)
-        of_pairs, _ = plain.pair_similarities_backward(rows, None, torch.stack([row, item], 1), of_excess[row])
+        of_pairs, _ = plain.pair_similarities_backward(
+            rows, None, torch.stack([row, item], 1), of_excess[row]
+        )
         return gradient.add_(of_pairs), None, None, None
 
 

@@ -16,9 +16,15 @@ def device_of(name: str | torch.device) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {name!r}.") from None
-    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise ValueError(f"There is no device {name} here ({torch.cuda.device_count()} GPUs); use the device cpu.")
+        raise ValueError(
+            f"training: device must be auto, cpu, cuda or cuda:N, got {name!r}."
+        ) from None
+    if device.type == "cuda" and (
+        not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()
+    ):
+        raise ValueError(
+            f"There is no device {name} here ({torch.cuda.device_count()} GPUs); use the device cpu."
+        )
     return device
 
 

@@ -54,7 +54,9 @@ class Peak:
         if self.mixes:
             ranked = n * (per_class + 1) // 2
             together = per_class * (per_class + 1) // 2
-        walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0)
+        walked = self.tiles * min(KEPT_BYTES, 8 * n * n) + (
+            BYTES_A_PAIR * ranked * (together - 1) if self.tiles else 0
+        )
         binned = min(BINNED_BYTES, n * n // 2) + BYTES_A_BIN * self.bins * n if self.bins else 0
         return round(4 * (self.rows * n * d + self.pairs * n * n) + walked) + binned + self.besides
 
@@ -108,7 +110,11 @@ class Forecast:
     def caution(self) -> str:
         """A sentence that says that the loss's part is a guess; empty if it was measured."""
         guess = self.arguments["peak"].guess
-        return "The loss's part is a guess: it, or a wrapper around it, cannot be measured beforehand." if guess else ""
+        return (
+            "The loss's part is a guess: it, or a wrapper around it, cannot be measured beforehand."
+            if guess
+            else ""
+        )
 
     def __str__(self) -> str:
         listed = ", ".join(f"{name} {size(count)}" for name, count in self.parts.items() if count)
@@ -160,10 +166,17 @@ def forecast(
     held = {"encoder's graph": whole} if at_once == n else {"kept graphs": kept}
     phases = [{**held, "loss": peak.bytes(n, d, per_class)}]
     if at_once == n:
-        phases += [{**held, "maps in flight": in_flight}, {"gradients": gradients, "maps in flight": in_flight}]
+        phases += [
+            {**held, "maps in flight": in_flight},
+            {"gradients": gradients, "maps in flight": in_flight},
+        ]
     else:
-        held = {"kept graphs": kept - round(kept * at_once / n)}  # a chunk's kept part goes before the rest is built
-        phases += [{**held, "encoder's graph": again, "gradients": gradients, "maps in flight": in_flight}]
+        held = {
+            "kept graphs": kept - round(kept * at_once / n)
+        }  # a chunk's kept part goes before the rest is built
+        phases += [
+            {**held, "encoder's graph": again, "gradients": gradients, "maps in flight": in_flight}
+        ]
     return Forecast(standing | max(phases, key=lambda parts: sum(parts.values())), arguments)
 
 
@@ -180,8 +193,12 @@ def require(needed: Forecast, available: int) -> None:
     if chunk is not None:
         fix = f"a chunk of {chunk} would fit"
     elif least.instead(n=1).total <= available:
-        most = _largest(lambda size: least.instead(n=size).total <= available, needed.arguments["n"])
-        fix = f"a batch of {most} would fit" + (", in chunks of 1" if needed.arguments["encoder"].graph else "")
+        most = _largest(
+            lambda size: least.instead(n=size).total <= available, needed.arguments["n"]
+        )
+        fix = f"a batch of {most} would fit" + (
+            ", in chunks of 1" if needed.arguments["encoder"].graph else ""
+        )
     else:
         fix = "no batch would fit"
     words = f"This step needs {needed}, and {size(available)} are free; {fix}. {needed.caution}"
@@ -213,7 +230,11 @@ def available_bytes(device: str = "cpu") -> int:
     import torch
 
     kind = torch.device(device)
-    return torch.cuda.mem_get_info(kind)[0] if kind.type == "cuda" else psutil.virtual_memory().available
+    return (
+        torch.cuda.mem_get_info(kind)[0]
+        if kind.type == "cuda"
+        else psutil.virtual_memory().available
+    )
 
 
 def require_pairs(count: int, device: str) -> None:

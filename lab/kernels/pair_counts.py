@@ -51,7 +51,11 @@ def _share(counts: np.ndarray) -> np.ndarray:
 
 
 def count_pairs(
-    query: EmbeddingSet, gallery: EmbeddingSet, similarity: str, self_index: np.ndarray, groups: np.ndarray
+    query: EmbeddingSet,
+    gallery: EmbeddingSet,
+    similarity: str,
+    self_index: np.ndarray,
+    groups: np.ndarray,
 ) -> PairCounts:
     """Compare every query with every item but itself. Time O(q g d), memory O(r t) and one tile.
 
@@ -92,8 +96,12 @@ def _thresholds(query: np.ndarray, gallery: np.ndarray, similarity: str) -> np.n
     """float64 [t], below every similarity first; see `PairCounts`. Rounded to float32, as the similarities are."""
     reach = 2.0
     if similarity != "cosine":
-        middle = gallery.mean(0, dtype=np.float64)  # no two points are further apart than both are from here
-        reach = float(sum(np.sqrt(np.square(rows - middle).sum(1).max()) for rows in (query, gallery)))
+        middle = gallery.mean(
+            0, dtype=np.float64
+        )  # no two points are further apart than both are from here
+        reach = float(
+            sum(np.sqrt(np.square(rows - middle).sum(1).max()) for rows in (query, gallery))
+        )
     distances = np.linspace(reach, 0, STEPS + 1)
     distances[-1] = 0.7 * reach / STEPS  # which equal vectors have by rounding
     squares = np.square(distances)

@@ -17,9 +17,13 @@ def check_embeddings(queries: Tensor, items: Tensor, exclude_self: bool = False)
         if tensor.ndim != 2:
             raise ValueError(f"{name} must be a matrix [rows d], got shape {list(tensor.shape)}.")
         if tensor.dtype not in (torch.float32, torch.float64):
-            raise ValueError(f"{name} must be float32 or float64, got {tensor.dtype}; cast before ranking.")
+            raise ValueError(
+                f"{name} must be float32 or float64, got {tensor.dtype}; cast before ranking."
+            )
     if queries.shape[1] != items.shape[1]:
-        raise ValueError(f"queries and items must have one width, got {queries.shape[1]} and {items.shape[1]}.")
+        raise ValueError(
+            f"queries and items must have one width, got {queries.shape[1]} and {items.shape[1]}."
+        )
     if queries.dtype != items.dtype or queries.device != items.device:
         raise ValueError(
             f"queries and items must share type and device, got {queries.dtype} on {queries.device} "
@@ -39,7 +43,9 @@ def check_pairs(pairs: Tensor, rows: int, columns: int, what: str = "positives")
         return
     low, (high, far) = int(pairs.min()), pairs.amax(0).tolist()
     if low < 0 or high >= rows or far >= columns:
-        raise ValueError(f"{what} must name rows below {rows} and {columns}, got {low} to {high} and {far}.")
+        raise ValueError(
+            f"{what} must name rows below {rows} and {columns}, got {low} to {high} and {far}."
+        )
 
 
 def check_positives(positives: Tensor, rows: int, columns: int) -> bool:
@@ -55,7 +61,9 @@ def check_positives(positives: Tensor, rows: int, columns: int) -> bool:
     again = torch.nonzero(key[1:] == key[:-1])
     if len(again):
         query, item = divmod(int(key[again[0, 0]]), columns)
-        raise ValueError(f"positives must list each pair once, got query {query} with item {item} twice or more.")
+        raise ValueError(
+            f"positives must list each pair once, got query {query} with item {item} twice or more."
+        )
     return False
 
 
@@ -70,7 +78,9 @@ def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool
     """
     if item_labels.device.type == "cpu":
         with suppress(RuntimeError):  # under torch.func some tensors hand out no numbers
-            return torch.from_numpy(_pairs_on_the_cpu(query_labels.numpy(), item_labels.numpy(), exclude_self))
+            return torch.from_numpy(
+                _pairs_on_the_cpu(query_labels.numpy(), item_labels.numpy(), exclude_self)
+            )
     by_label = torch.argsort(item_labels, stable=True)
     ordered = item_labels[by_label]
     start = torch.searchsorted(ordered, query_labels.contiguous())
@@ -82,7 +92,9 @@ def positive_pairs(query_labels: Tensor, item_labels: Tensor, exclude_self: bool
     return pairs[pairs[:, 0] != pairs[:, 1]] if exclude_self else pairs
 
 
-def _pairs_on_the_cpu(query_labels: np.ndarray, item_labels: np.ndarray, exclude_self: bool) -> np.ndarray:
+def _pairs_on_the_cpu(
+    query_labels: np.ndarray, item_labels: np.ndarray, exclude_self: bool
+) -> np.ndarray:
     """The same by numpy: in batches of some thousand torch's calls take three times as long."""
     by_label = np.argsort(item_labels, kind="stable")
     ordered = item_labels[by_label]
@@ -91,5 +103,7 @@ def _pairs_on_the_cpu(query_labels: np.ndarray, item_labels: np.ndarray, exclude
     require_pairs(int(count.sum()), "cpu")
     pairs = np.empty((int(count.sum()), 2), np.int64)
     pairs[:, 0] = np.repeat(np.arange(len(query_labels)), count)
-    pairs[:, 1] = by_label[np.repeat(start - (np.cumsum(count) - count), count) + np.arange(len(pairs))]
+    pairs[:, 1] = by_label[
+        np.repeat(start - (np.cumsum(count) - count), count) + np.arange(len(pairs))
+    ]
     return pairs[pairs[:, 0] != pairs[:, 1]] if exclude_self else pairs

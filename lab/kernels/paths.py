@@ -54,7 +54,10 @@ def number(device: str | torch.device) -> int:
     It is told by what is installed. Trying whether that compiles takes seconds, for which small batches do not wait.
     """
     best = BEST.get(torch.device(device).type, "plain")
-    there = best == "plain" or importlib.util.find_spec({"compiled": "numba", "triton": "triton"}[best]) is not None
+    there = (
+        best == "plain"
+        or importlib.util.find_spec({"compiled": "numba", "triton": "triton"}[best]) is not None
+    )
     return PATHS.index(_requested() or (best if there else "plain"))
 
 
@@ -99,7 +102,11 @@ def unavailable(name: str) -> str | None:
     """Explain why a path cannot run on this machine; None if it can."""
     if name == "compiled":
         return why_not("numba", "lab.kernels.cpu.ranks")
-    if name == "triton" and importlib.util.find_spec("triton") and not (torch.cuda.is_available() or _interpreted()):
+    if (
+        name == "triton"
+        and importlib.util.find_spec("triton")
+        and not (torch.cuda.is_available() or _interpreted())
+    ):
         return "there is no CUDA GPU"
     return why_not("triton", "lab.kernels.cuda.ranks") if name == "triton" else None
 
@@ -116,7 +123,9 @@ def why_not(library: str, module: str) -> str | None:
         return f"{library} is not installed"
     try:
         importlib.import_module(module).warm_up()
-    except Exception as error:  # whatever stops a compiler or a driver must not stop a training or a search
+    except (
+        Exception
+    ) as error:  # whatever stops a compiler or a driver must not stop a training or a search
         words = ": ".join([type(error).__name__, *str(error).strip().splitlines()[-1:]])
         return f"{library} does not compile here ({words})"
     return None
@@ -149,7 +158,9 @@ def choose(
     """Choose the path of one call of the rank sums."""
     forced = _requested()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
-    exact = queries.dtype == torch.float64  # asked first: learning whether numba compiles takes seconds
+    exact = (
+        queries.dtype == torch.float64
+    )  # asked first: learning whether numba compiles takes seconds
     if not len(positives) or exact or forced == "plain" or (forced is None and ranked < SMALL):
         return "plain"
     chosen = path(queries.device)
@@ -157,7 +168,11 @@ def choose(
         return "plain"
     if chosen == "triton":  # whose sums are added up in no fixed order
         return "plain" if torch.are_deterministic_algorithms_enabled() else chosen
-    return chosen if chosen == "compiled" and _compiled_knows(queries, items, mixture, positives, against) else "plain"
+    return (
+        chosen
+        if chosen == "compiled" and _compiled_knows(queries, items, mixture, positives, against)
+        else "plain"
+    )
 
 
 def _compiled_knows(

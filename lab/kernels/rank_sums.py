@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from lab.surrogates import Surrogate
 
 
-def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def rank_sums(
+    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
     """Count softly the items above each positive, [p].
 
     For pair (a, b) this is the sum over items z other than b (and other than row a when `exclude_self`) of
@@ -47,7 +49,12 @@ def rank_sums(queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate
 
 
 def mixed_rank_sums(
-    originals: Tensor, parents: Tensor, alpha: Tensor, positives: Tensor, step: Surrogate, exclude_self: bool
+    originals: Tensor,
+    parents: Tensor,
+    alpha: Tensor,
+    positives: Tensor,
+    step: Surrogate,
+    exclude_self: bool,
 ) -> Tensor:
     """`rank_sums` of originals and their virtual mixtures among themselves, [p] (000 eq. 8-10).
 
@@ -67,7 +74,9 @@ def mixed_rank_sums(
     check_pairs(parents, len(originals), len(originals), what="parents")
     check_positives(positives, len(originals) + len(parents), len(originals) + len(parents))
     if alpha.shape != parents.shape[:1]:
-        raise ValueError(f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}.")
+        raise ValueError(
+            f"alpha must hold one weight a virtual row, [{len(parents)}], got {list(alpha.shape)}."
+        )
     mixture = Mixture(parents, alpha.detach().to(originals))
     chosen = paths.choose(originals, None, mixture, positives, step, exclude_self, False, None)
     if chosen == "triton":
@@ -107,7 +116,12 @@ def negative_rank_sums(
 
 
 def rank_and_hinge_sums(
-    queries: Tensor, items: Tensor, positives: Tensor, step: Surrogate, margin: float, exclude_self: bool
+    queries: Tensor,
+    items: Tensor,
+    positives: Tensor,
+    step: Surrogate,
+    margin: float,
+    exclude_self: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`negative_rank_sums`, [p], and in the same loop the negatives' excess over a margin (001 eq. 5 and 7).
 
@@ -121,7 +135,9 @@ def hinge_sums(
     queries: Tensor, items: Tensor, positives: Tensor, margin: float, exclude_self: bool
 ) -> tuple[Tensor, Tensor]:
     """Excess and violations of `rank_and_hinge_sums` without any ranks, [q] each. Time O(q r d), memory as above."""
-    return _checked_sums(queries, items, positives, None, exclude_self, against=True, margin=margin)[1:]
+    return _checked_sums(
+        queries, items, positives, None, exclude_self, against=True, margin=margin
+    )[1:]
 
 
 def positive_rank_sums(
@@ -160,7 +176,9 @@ def _checked_sums(
     """Rank sums, excess and violations; `against`: of negatives alone."""
     check_embeddings(queries, items, exclude_self)
     check_positives(positives, len(queries), len(items))
-    return _RankSums.apply(queries, _other(queries, items), None, positives, step, exclude_self, against, margin)
+    return _RankSums.apply(
+        queries, _other(queries, items), None, positives, step, exclude_self, against, margin
+    )
 
 
 def _other(queries: Tensor, items: Tensor) -> Tensor | None:
@@ -169,7 +187,12 @@ def _other(queries: Tensor, items: Tensor) -> Tensor | None:
 
 
 def _tile_loop(
-    chosen: str, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
+    chosen: str,
+    queries: Tensor,
+    items: Tensor | None,
+    mixture: Mixture | None,
+    positives: Tensor,
+    *rest: Any,
 ) -> Any:
     """The loop over the tiles on a path: `forward(keep)`, then `backward`."""
     if chosen == "compiled":
@@ -192,7 +215,12 @@ class _RankSums(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, items: Tensor | None, mixture: Mixture | None, positives: Tensor, *rest: Any
+        ctx: Any,
+        queries: Tensor,
+        items: Tensor | None,
+        mixture: Mixture | None,
+        positives: Tensor,
+        *rest: Any,
     ) -> tuple[Tensor, ...]:
         ctx.chosen = paths.choose(queries, items, mixture, positives, *rest)
         ctx.mixture = mixture
@@ -210,7 +238,9 @@ class _RankSums(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(
+        ctx: Any, weights: Tensor, excess_weights: Tensor, _: Tensor
+    ) -> tuple[Tensor | None, ...]:
         rows, place, items, positives = ctx.saved_tensors
         with torch.autocast(rows.device.type, enabled=False), sharing.among(ctx.share):
             loop = ctx.loop
@@ -249,20 +279,33 @@ def _pair_path(queries: Tensor) -> ModuleType:
 def _positives_path(similarities: Tensor, step: Surrogate) -> ModuleType:
     """The module that ranks a query's positives among themselves."""
     path = _pair_path(similarities)
-    return path if path is not plain and similarities.dtype == torch.float32 and path.knows_positives(step) else plain
+    return (
+        path
+        if path is not plain and similarities.dtype == torch.float32 and path.knows_positives(step)
+        else plain
+    )
 
 
 class _PositiveRankSums(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+    def forward(
+        ctx: Any, similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool
+    ) -> Tensor:
         ctx.step = step
         ctx.exclude_self = exclude_self
         ctx.save_for_backward(similarities, ordered)
-        return _positives_path(similarities, step).positive_sums(similarities, ordered, step, exclude_self)
+        return _positives_path(similarities, step).positive_sums(
+            similarities, ordered, step, exclude_self
+        )
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, weights: Tensor) -> tuple[Tensor | None, ...]:
         similarities, ordered = ctx.saved_tensors
         path = _positives_path(similarities, ctx.step)
-        return path.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights), None, None, None
+        return (
+            path.positive_sums_backward(similarities, ordered, ctx.step, ctx.exclude_self, weights),
+            None,
+            None,
+            None,
+        )

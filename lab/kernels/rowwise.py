@@ -53,13 +53,18 @@ def by_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Te
 
 class _ByRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, queries: Tensor, items: Tensor | None, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
+    def forward(
+        ctx: Any, queries: Tensor, items: Tensor | None, values: Callable[[Tensor, slice], Tensor]
+    ) -> Tensor:
         ctx.save_for_backward(queries, items)
         ctx.values, ctx.share = values, sharing.current()
         items = queries if items is None else items
         ctx.repeated = repeats(items)
         with torch.autocast(queries.device.type, enabled=False):
-            blocks = ((tie(queries[rows] @ items.T, ctx.repeated), rows) for rows in _blocks(queries, items, ctx.share))
+            blocks = (
+                (tie(queries[rows] @ items.T, ctx.repeated), rows)
+                for rows in _blocks(queries, items, ctx.share)
+            )
             local = torch.cat([values(*block) for block in blocks])
         return ctx.share.join(local, ctx.share.even(len(queries)))
 
@@ -82,7 +87,9 @@ class _ByRows(torch.autograd.Function):
         return ctx.share.part_of_mean(query_grad), of_items, None
 
 
-def sums_of_rows(queries: Tensor, items: Tensor, terms: Terms, *, symmetric: bool = False) -> tuple[Tensor, Tensor]:
+def sums_of_rows(
+    queries: Tensor, items: Tensor, terms: Terms, *, symmetric: bool = False
+) -> tuple[Tensor, Tensor]:
     """Sum `terms(queries @ items.T, slice of all rows)` over all queries, without the whole matrix.
 
     Returns the sums of the values, [t], differentiable in queries and items, once; and the sums of the counts, [t].
@@ -102,10 +109,14 @@ def sums_of_rows(queries: Tensor, items: Tensor, terms: Terms, *, symmetric: boo
     """
     check_embeddings(queries, items)
     needs_gradient = torch.is_grad_enabled() and (queries.requires_grad or items.requires_grad)
-    return _SumsOfRows.apply(queries, None if items is queries else items, terms, needs_gradient, symmetric)
+    return _SumsOfRows.apply(
+        queries, None if items is queries else items, terms, needs_gradient, symmetric
+    )
 
 
-def mean_of_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Tensor]) -> Tensor:
+def mean_of_rows(
+    queries: Tensor, items: Tensor, values: Callable[[Tensor, slice], Tensor]
+) -> Tensor:
     """Return the mean, [], of one value a query, without those that are NaN: `by_rows` and a mean in half the time.
 
     Args:
@@ -130,7 +141,12 @@ def mean_of_rows(queries: Tensor, items: Tensor, values: Callable[[Tensor, slice
 class _SumsOfRows(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, queries: Tensor, gallery: Tensor | None, terms: Terms, needs_gradient: bool, symmetric: bool
+        ctx: Any,
+        queries: Tensor,
+        gallery: Tensor | None,
+        terms: Terms,
+        needs_gradient: bool,
+        symmetric: bool,
     ) -> tuple[Tensor, Tensor]:
         share = sharing.current()
         items = queries if gallery is None else gallery
@@ -151,7 +167,9 @@ class _SumsOfRows(torch.autograd.Function):
                 sums.append(torch.stack([values.detach().sum(0), counts.sum(0)]))
                 if not gradients:
                     gradients = [_Gradient(queries, gallery, symmetric) for _ in totals]
-                for number, (total, gradient) in enumerate(zip(totals, gradients, strict=True), start=1):
+                for number, (total, gradient) in enumerate(
+                    zip(totals, gradients, strict=True), start=1
+                ):
                     more = number < len(gradients)
                     (slope,) = torch.autograd.grad(total, similarities, retain_graph=more)
                     gradient.add(slope, rows)
@@ -171,7 +189,9 @@ class _SumsOfRows(torch.autograd.Function):
         each = len(parts) // ctx.count
         of_sides = []
         for side in range(each):
-            gradient = sum(weight * part for weight, part in zip(weights, parts[side::each], strict=True))
+            gradient = sum(
+                weight * part for weight, part in zip(weights, parts[side::each], strict=True)
+            )
             of_sides.append(ctx.share.part_of_mean(gradient))
         return of_sides[0], None if ctx.own else of_sides[1], None, None, None
 
@@ -206,7 +226,11 @@ class _Gradient:
 
 
 def _blocks(
-    queries: Tensor, items: Tensor, share: sharing.Share, at_most: int = BLOCK_BYTES, at_least: int = MIN_ROWS
+    queries: Tensor,
+    items: Tensor,
+    share: sharing.Share,
+    at_most: int = BLOCK_BYTES,
+    at_least: int = MIN_ROWS,
 ) -> Iterator[slice]:
     """Slices of this process's share of the queries; an empty one where it has none.
 

@@ -51,7 +51,10 @@ class Share:
 
     def even(self, count: int) -> list[int]:
         """Return the number of rows of each process, by rank."""
-        return [count * (rank + 1) // self.world - count * rank // self.world for rank in range(self.world)]
+        return [
+            count * (rank + 1) // self.world - count * rank // self.world
+            for rank in range(self.world)
+        ]
 
     def sum(self, *parts: Tensor) -> tuple[Tensor, ...]:
         """Sum tensors of one type over all processes in one collective."""

@@ -49,7 +49,9 @@ def soft_histograms(
     """
     check_embeddings(queries, items)
     if items is queries and _compiled(queries, intervals):
-        positives, seen = _OneSet.apply(queries, query_labels, exclude_self, low, intervals).unbind(1)
+        positives, seen = _OneSet.apply(queries, query_labels, exclude_self, low, intervals).unbind(
+            1
+        )
         return positives, seen
 
     def values(similarities: Tensor, rows: slice) -> Tensor:
@@ -77,7 +79,11 @@ def _spread(place: Tensor, mask: Tensor, intervals: int) -> Tensor:
 
 def _compiled(rows: Tensor, intervals: int) -> bool:
     """Whether compiled tiles take this case."""
-    known = rows.dtype == torch.float32 and rows.device.type == "cpu" and 0 < intervals <= MOST_INTERVALS
+    known = (
+        rows.dtype == torch.float32
+        and rows.device.type == "cpu"
+        and 0 < intervals <= MOST_INTERVALS
+    )
     return known and len(rows) > 0 and paths.compiles("cpu.histograms", len(rows))
 
 
@@ -103,4 +109,6 @@ class _OneSet(torch.autograd.Function):
         with torch.autocast("cpu", enabled=False), sharing.among(ctx.share):
             loop = ctx.loop or HistogramTileLoop(rows, *ctx.rest)
             ctx.loop = None
-            return ctx.share.part_of_mean(loop.backward(weights.contiguous())), *(None for _ in ctx.rest)
+            return ctx.share.part_of_mean(loop.backward(weights.contiguous())), *(
+                None for _ in ctx.rest
+            )

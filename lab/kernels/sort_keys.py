@@ -87,7 +87,9 @@ class Space:
             return cls(similarity, torch.empty(0, device=device), centre, 1.0)
         # The median, so that one vector of absurd numbers does not make all others equal.
         reach = max(float(np.median(reaches)), float(reaches.max()) / WIDEST)
-        return cls(similarity, torch.empty(0, device=device), centre, float(2.0 ** np.frexp(reach)[1]))
+        return cls(
+            similarity, torch.empty(0, device=device), centre, float(2.0 ** np.frexp(reach)[1])
+        )
 
     def holding(self, gallery: np.ndarray) -> Space:
         """Return this space with other gallery rows [g d], measured from the same origin."""
@@ -154,7 +156,9 @@ class Space:
         close = self._close(products, queries[:, -1:], items[:, :, -2])
         if close is not None:
             query, place = close
-            products[close] = _by_differences(queries, items.flatten(0, 1), query, query * items.shape[1] + place)
+            products[close] = _by_differences(
+                queries, items.flatten(0, 1), query, query * items.shape[1] + place
+            )
         return _as_float32(products)
 
     def block_scores(self, queries: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
@@ -276,7 +280,9 @@ def unpack(keys: torch.Tensor, ties: Ties = "gallery") -> tuple[torch.Tensor, to
     ordered = (keys >> 32).to(torch.int32)
     scores = torch.where(ordered < 0, ordered ^ 0x7FFFFFFF, ordered).view(torch.float32)
     there = keys != NOTHING
-    return torch.where(there, scores, torch.nan), torch.where(there, _positions_of(keys & _LOW, ties), -1)
+    return torch.where(there, scores, torch.nan), torch.where(
+        there, _positions_of(keys & _LOW, ties), -1
+    )
 
 
 def best(keys: torch.Tensor, k: int) -> torch.Tensor:
@@ -291,14 +297,21 @@ def count_above(keys: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     Thresholds ascend within a row. Time O(a b log t).
     """
     below = torch.searchsorted(thresholds, keys)  # thresholds strictly below each key
-    histogram = torch.zeros(len(keys), thresholds.shape[1] + 1, dtype=torch.int64, device=keys.device)
+    histogram = torch.zeros(
+        len(keys), thresholds.shape[1] + 1, dtype=torch.int64, device=keys.device
+    )
     histogram.scatter_add_(1, below, torch.ones_like(below))
     at_least = histogram.flip(1).cumsum(1).flip(1)
     return at_least[:, 1:]
 
 
 def nearest(
-    space: Space, queries: torch.Tensor, k: int, ties: Ties = "gallery", rows: int = 256, columns: int = 8192
+    space: Space,
+    queries: torch.Tensor,
+    k: int,
+    ties: Ties = "gallery",
+    rows: int = 256,
+    columns: int = 8192,
 ) -> torch.Tensor:
     """Keys [q k] of the k items of a space nearest to each prepared query [q d], best first."""
     lists = []

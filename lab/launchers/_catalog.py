@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.launchers._base import Launcher
 
-catalog: Catalog[Launcher] = Catalog("lab.launchers", "launcher", base="lab.launchers._base:Launcher")
+catalog: Catalog[Launcher] = Catalog(
+    "lab.launchers", "launcher", base="lab.launchers._base:Launcher"
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

@@ -13,7 +13,16 @@ PROCESS = 700_000_000
 AHEAD = 3
 """Assumed processes that load images ahead of a run on a GPU, if neither the run nor the machine decides."""
 
-INDIFFERENT = ("seed", "steps", "validate_every", "checkpoint_every", "device", "clip", "keep_frames", "select_by")
+INDIFFERENT = (
+    "seed",
+    "steps",
+    "validate_every",
+    "checkpoint_every",
+    "device",
+    "clip",
+    "keep_frames",
+    "select_by",
+)
 UNLIKE = ("optimiser", "schedule", "metrics", "evaluation")
 """Knobs of training, and sections, that do not change the resources of a step."""
 
@@ -47,7 +56,9 @@ def needs_of(config: RunConfig, gpus: bool, memory: float | None = None) -> Need
         return Needs(1 + workers, int(on_gpu), int(memory * 1e9))
     # Runs that differ only in what a step does not need have one key, and so one forecast.
     sections = {name: value for name, value in config.as_dict().items() if name not in UNLIKE}
-    training = {name: value for name, value in sections["training"].items() if name not in INDIFFERENT}
+    training = {
+        name: value for name, value in sections["training"].items() if name not in INDIFFERENT
+    }
     sections["training"] = {**training, "device": "cpu", "workers": workers}
     step, loading = _bytes_of(RunConfig.of(sections).as_yaml())
     needed = PROCESS * (1 + workers) + loading

@@ -22,7 +22,9 @@ def from_address(address: str, /, **knobs: Any) -> Launcher:
     """
     name, colon, _ = address.partition("://")
     if colon and "address" in knobs:
-        raise ValueError(f"The address is given twice, {address} and {knobs['address']}; leave one out.")
+        raise ValueError(
+            f"The address is given twice, {address} and {knobs['address']}; leave one out."
+        )
     if colon:
         knobs["address"] = address
     return create(name, **knobs)
@@ -59,7 +61,12 @@ def send(runs: Sequence[Run], to: Sent) -> Worker:
     for run in runs:
         if working(run) or run.snapshot().under_way:
             raise ValueError(f"Run {run.name} is {run.state}, so it cannot be sent; stop it first.")
-    words = ["-m", "lab.launchers", json.dumps(to.as_dict()), *(str(run.path.resolve()) for run in runs)]
+    words = [
+        "-m",
+        "lab.launchers",
+        json.dumps(to.as_dict()),
+        *(str(run.path.resolve()) for run in runs),
+    ]
     worker = detached.start(words, runs[0].path.parent / ".sent.log")
     for run in runs:
         detached.hand_over(run, to, worker, outlives)

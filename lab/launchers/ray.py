@@ -39,8 +39,12 @@ class Ray(Launcher):
         "if there is none.",
         default="auto",
     )
-    retries: int = knob("How often a run is tried again after its node or process died.", default=3, ge=0, le=1000)
-    memory: float | None = knob("Memory of a run. None: forecast.", default=None, gt=0, le=100_000, unit="GB")
+    retries: int = knob(
+        "How often a run is tried again after its node or process died.", default=3, ge=0, le=1000
+    )
+    memory: float | None = knob(
+        "Memory of a run. None: forecast.", default=None, gt=0, le=100_000, unit="GB"
+    )
 
     def __post_init__(self) -> None:
         self._tasks: dict[Any, Run] = {}
@@ -81,7 +85,9 @@ class Ray(Launcher):
                 yield None
             for reference in done:
                 run = self._tasks.pop(reference)
-                with suppress(lock.Held, OSError):  # another process has resumed the run, and writes its state
+                with suppress(
+                    lock.Held, OSError
+                ):  # another process has resumed the run, and writes its state
                     self._settle(ray, reference, run)
                 yield run
 
@@ -131,7 +137,9 @@ class Ray(Launcher):
             if isinstance(error, ConnectionError):
                 hint = " Start one with `ray start --head`, or leave the address out."
             where = "on this machine" if address == "auto" else f"at {address}"
-            raise ValueError(f"There is no Ray cluster {where} that can be used: {_first_line(error)}{hint}") from None
+            raise ValueError(
+                f"There is no Ray cluster {where} that can be used: {_first_line(error)}{hint}"
+            ) from None
         self._gpus = bool(ray.cluster_resources().get("GPU"))
         return ray
 
@@ -144,7 +152,9 @@ class Ray(Launcher):
         """
         nodes: list[dict[str, float]] = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         resources = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": needs.memory}
-        fits = [all(node.get(name, 0) >= count for name, count in resources.items()) for node in nodes]
+        fits = [
+            all(node.get(name, 0) >= count for name, count in resources.items()) for node in nodes
+        ]
         if not any(fits):
             most = max(nodes, key=lambda node: (node.get("GPU", 0), node.get("CPU", 0)), default={})
             raise ValueError(

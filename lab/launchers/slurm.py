@@ -20,7 +20,18 @@ from lab.launchers._base import PAUSE, Launcher
 from lab.launchers._needs import needs_of
 from lab.launchers.background import detached
 from lab.runs import lock, stop_request
-from lab.runs.folder import ENDED, FAILED, FINISHED, INTERRUPTED, QUEUED, RUNNING, SENT, STOPPED, Run, working
+from lab.runs.folder import (
+    ENDED,
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    QUEUED,
+    RUNNING,
+    SENT,
+    STOPPED,
+    Run,
+    working,
+)
 from lab.runs.process import Worker
 from lab.runs.writer import Writer
 
@@ -61,7 +72,9 @@ class Slurm(Launcher):
         True
     """
 
-    partition: str | None = knob("Partition of the cluster. None: the cluster's default.", default=None)
+    partition: str | None = knob(
+        "Partition of the cluster. None: the cluster's default.", default=None
+    )
     minutes: int = knob(
         "Time limit of a job; one that needs longer is put back and goes on.",
         default=720,
@@ -70,10 +83,15 @@ class Slurm(Launcher):
         unit="minutes",
     )
     gpus: int = knob("GPUs of a job whose run may use one.", default=1, ge=0, le=64)
-    at_once: int = knob("How many jobs of the array may be at work at the same time.", default=64, ge=1, le=100_000)
-    memory: float | None = knob("Memory of a job. None: forecast.", default=None, gt=0, le=100_000, unit="GB")
+    at_once: int = knob(
+        "How many jobs of the array may be at work at the same time.", default=64, ge=1, le=100_000
+    )
+    memory: float | None = knob(
+        "Memory of a job. None: forecast.", default=None, gt=0, le=100_000, unit="GB"
+    )
     cluster: Literal["slurm", "local", "debug"] = knob(
-        "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug).", default="slurm"
+        "What takes the jobs: Slurm, or for a trial this machine (local) or this very process (debug).",
+        default="slurm",
     )
 
     def __post_init__(self) -> None:
@@ -91,7 +109,9 @@ class Slurm(Launcher):
         kept = secrets.token_hex(8)
         folder = runs[0].path.parent / FOLDER / kept
         try:
-            executor = submitit.AutoExecutor(folder=folder, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS)
+            executor = submitit.AutoExecutor(
+                folder=folder, cluster=self.knobs.cluster, slurm_max_num_timeout=LIMITS
+            )
         except RuntimeError as error:  # no sbatch here
             raise ValueError(f"{error}. Submit from a machine of the cluster.") from None
         # One array of jobs, each as large as the largest run needs.
@@ -123,7 +143,11 @@ class Slurm(Launcher):
     def _found_again(self, run: Run) -> bool:
         """Take over a run whose job waits or runs, after the command that handed it over was interrupted."""
         snapshot = run.snapshot()
-        if snapshot.place != self.place or snapshot.job is None or snapshot.state not in (QUEUED, RUNNING):
+        if (
+            snapshot.place != self.place
+            or snapshot.job is None
+            or snapshot.state not in (QUEUED, RUNNING)
+        ):
             return False
         if self.knobs.cluster != "slurm":
             return False  # its process is gone, and with it the job
@@ -143,7 +167,9 @@ class Slurm(Launcher):
         while self._jobs:
             over = [handed for handed in self._jobs if handed.job.done()]
             for handed in over:
-                self._jobs.remove(handed)  # one at a time: a caller that breaks off gets the others the next time
+                self._jobs.remove(
+                    handed
+                )  # one at a time: a caller that breaks off gets the others the next time
                 _settle(handed)
                 yield handed.run
             if self._jobs and not over:
@@ -173,7 +199,9 @@ class SlurmJob:
             return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
         self._process = subprocess.Popen(command, env=children.environment())
-        while self._process.poll() is None:  # not `wait`, in which `checkpoint`, called by a signal, could not wait too
+        while (
+            self._process.poll() is None
+        ):  # not `wait`, in which `checkpoint`, called by a signal, could not wait too
             time.sleep(LOOK)
         return self._process.returncode
 
@@ -196,8 +224,16 @@ class SlurmJob:
             self._process.wait()
         if to_stop or stop_request.pending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
             return None
-        with suppress(lock.Held, OSError), Writer(run) as writer:  # it goes back even if this cannot be written
-            writer.status(QUEUED, phase="waiting", sentence="Its time was up; it waits for Slurm.", eta_seconds=None)
+        with (
+            suppress(lock.Held, OSError),
+            Writer(run) as writer,
+        ):  # it goes back even if this cannot be written
+            writer.status(
+                QUEUED,
+                phase="waiting",
+                sentence="Its time was up; it waits for Slurm.",
+                eta_seconds=None,
+            )
         return DelayedSubmission(SlurmJob(), path)
 
     def __getstate__(self) -> dict[str, Any]:

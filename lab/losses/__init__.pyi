@@ -40,7 +40,9 @@ from .proxy_anchor import ProxyAnchor as ProxyAnchor
 from .proxy_nca import ProxyNCA as ProxyNCA
 from .recall_at_k import RecallAtK as RecallAtK
 from .roadmap import Roadmap as Roadmap
-from .signal_to_noise_ratio_contrastive import SignalToNoiseRatioContrastive as SignalToNoiseRatioContrastive
+from .signal_to_noise_ratio_contrastive import (
+    SignalToNoiseRatioContrastive as SignalToNoiseRatioContrastive,
+)
 from .smooth_ap import SmoothAP as SmoothAP
 from .soft_triple import SoftTriple as SoftTriple
 from .softbin_ap import SoftBinAP as SoftBinAP

@@ -30,7 +30,9 @@ Family = Literal["ranking", "pair", "triplet", "proxy", "classification"]
 class RankingKnobs(HasKnobs):
     """The two knobs that all ranking losses share."""
 
-    variant: Variant = knob("Follow the paper's formula, or what the authors' released code computes.", default="paper")
+    variant: Variant = knob(
+        "Follow the paper's formula, or what the authors' released code computes.", default="paper"
+    )
     include_self: bool | None = knob(
         "Whether a query is among the items that it ranks; none: as the variant does.", default=None
     )
@@ -52,7 +54,9 @@ def at_the_edge(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
         except TypeError as error:
             if not re.search("(positional|keyword) argument", str(error)):
                 raise  # not about the arguments of this call
-            raise ValueError(f"{type(self).__name__} is called with embeddings and labels: {error}.") from error
+            raise ValueError(
+                f"{type(self).__name__} is called with embeddings and labels: {error}."
+            ) from error
         except RuntimeError as error:
             if not any(word in str(error) for word in ("setup_context", "vmap")):
                 raise  # not from a transform of torch.func
@@ -221,7 +225,9 @@ class Loss(HasKnobs, nn.Module):
                 "indices_tuple."
             )
         if ref_emb is not None and ref_emb is not embeddings and not self.takes_references:
-            raise ValueError(f"{owner} has its own items to compare with and takes no ref_emb; leave ref_emb out.")
+            raise ValueError(
+                f"{owner} has its own items to compare with and takes no ref_emb; leave ref_emb out."
+            )
 
         batch = admit(owner, embeddings, labels, ref_emb, ref_labels)
         if indices_tuple is not None:
@@ -232,7 +238,9 @@ class Loss(HasKnobs, nn.Module):
     def without_positives(self, batch: Batch, **kwargs: Any) -> Tensor:
         """Return the loss of a batch that has no positive pair (a scalar tensor), and warn."""
         learns = len(batch) > 1 and len(batch.items) > 0 and self.learns_from_negatives
-        consequence = "it only pushes negatives apart" if learns else "the loss is zero and its gradient, too"
+        consequence = (
+            "it only pushes negatives apart" if learns else "the loss is zero and its gradient, too"
+        )
         if len(batch) == 0:
             problem = "the batch is empty"
         elif batch.self_ranked:
@@ -240,11 +248,14 @@ class Loss(HasKnobs, nn.Module):
         else:
             problem = f"no query and reference share a label among {len(batch)} queries"
         warnings.warn(
-            f"{type(self).__name__}: {problem}, so {consequence}; sample at least two images per class.", stacklevel=4
+            f"{type(self).__name__}: {problem}, so {consequence}; sample at least two images per class.",
+            stacklevel=4,
         )
         if learns:
             return self.total(batch, **kwargs)
-        return (batch.queries.sum() + batch.items.sum()) * 0  # a zero that is connected to the embeddings
+        return (
+            batch.queries.sum() + batch.items.sum()
+        ) * 0  # a zero that is connected to the embeddings
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)
@@ -255,7 +266,9 @@ class ClassLoss(Loss):
 
     needs_positives = False
     takes_references = False
-    num_classes: int = knob("Number of classes; labels run from 0 to this number minus 1.", ge=1, le=MOST_ITEMS)
+    num_classes: int = knob(
+        "Number of classes; labels run from 0 to this number minus 1.", ge=1, le=MOST_ITEMS
+    )
     dim: int = knob("Width of the embeddings.", ge=1, le=WIDEST)
 
     def _admit(self, *args: Any) -> Batch:
@@ -269,13 +282,17 @@ class ClassLoss(Loss):
 def check_classes(owner: str, batch: Batch, num_classes: int, dim: int) -> None:
     """Raise ValueError if the embeddings have another width or a label has no class weight."""
     if batch.queries.shape[1] != dim:
-        raise ValueError(f"{owner} was built for embeddings of width {dim}, got {batch.queries.shape[1]}.")
+        raise ValueError(
+            f"{owner} was built for embeddings of width {dim}, got {batch.queries.shape[1]}."
+        )
     if not len(batch):
         return
     low = int(batch.query_labels.min())
     high = int(batch.query_labels.max())
     if low < 0 or high >= num_classes:
-        raise ValueError(f"{owner}: labels must satisfy 0 <= label < {num_classes} (num_classes), got {low} to {high}.")
+        raise ValueError(
+            f"{owner}: labels must satisfy 0 <= label < {num_classes} (num_classes), got {low} to {high}."
+        )
 
 
 def check_squares(owner: str, rows: Tensor) -> None:

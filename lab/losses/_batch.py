@@ -56,7 +56,10 @@ class Batch:
     def part(self, rows: slice) -> Batch:
         """Return a batch of some of the queries with all items; its masks are right, but kernels do not accept it."""
         return replace(
-            self, queries=self.queries[rows], query_labels=self.query_labels[rows], first=self.first + rows.start
+            self,
+            queries=self.queries[rows],
+            query_labels=self.query_labels[rows],
+            first=self.first + rows.start,
         )
 
     def positives(self, include_self: bool = False) -> Tensor:
@@ -148,7 +151,11 @@ class Batch:
 
 
 def admit(
-    owner: str, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None = None, ref_labels: Tensor | None = None
+    owner: str,
+    embeddings: Tensor,
+    labels: Tensor,
+    ref_emb: Tensor | None = None,
+    ref_labels: Tensor | None = None,
 ) -> Batch:
     """Validate the input of one call and convert it to working precision: float64 stays, shorter types become float32.
 
@@ -164,7 +171,9 @@ def admit(
     if ref_emb is embeddings and ref_labels is not None:
         equal = isinstance(ref_labels, Tensor) and torch.equal(ref_labels.to(labels), labels)
         if not equal:
-            raise ValueError(f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels.")
+            raise ValueError(
+                f"{owner}: ref_emb is embeddings itself, so ref_labels must equal labels."
+            )
     if ref_emb is None or ref_emb is embeddings:
         return Batch(queries, query_labels, queries, query_labels, self_ranked=True)
 
@@ -189,8 +198,12 @@ def check_mined(owner: str, mined: Sequence[Tensor], queries: int, items: int) -
     Raises:
         ValueError: the tuple does not hold pairs or triplets of whole numbers, or names a row that does not exist.
     """
-    row_counts = {3: (queries, items, items), 4: (queries, items, queries, items)}.get(len(mined), ())
-    if not row_counts or any(not isinstance(indices, Tensor) or _not_whole(indices) for indices in mined):
+    row_counts = {3: (queries, items, items), 4: (queries, items, queries, items)}.get(
+        len(mined), ()
+    )
+    if not row_counts or any(
+        not isinstance(indices, Tensor) or _not_whole(indices) for indices in mined
+    ):
         raise ValueError(
             f"{owner}: an indices tuple holds tensors of whole numbers, three for triplets (anchors, positives, "
             "negatives) or four for pairs (anchors, positives, anchors, negatives); got "
@@ -202,10 +215,14 @@ def check_mined(owner: str, mined: Sequence[Tensor], queries: int, items: int) -
         low = int(indices.min())
         high = int(indices.max())
         if low < 0 or high >= row_count:
-            raise ValueError(f"{owner}: the indices tuple names rows {low} to {high} of a batch of {row_count}.")
+            raise ValueError(
+                f"{owner}: the indices tuple names rows {low} to {high} of a batch of {row_count}."
+            )
 
 
-def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _rows(
+    owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor
+) -> tuple[Tensor, Tensor]:
     """Validate embeddings and their labels; return them in working precision and as int64."""
     if not isinstance(rows, Tensor) or not rows.is_floating_point() or rows.ndim != 2:
         raise ValueError(f"{owner}: {name} must be a float tensor [n d], got {_describe(rows)}.")
@@ -214,7 +231,9 @@ def _rows(owner: str, name: str, rows: Tensor, labels_name: str, labels: Tensor)
             f"{owner}: {labels_name} must be a tensor [n] of whole numbers, one a row, got {_describe(labels)}."
         )
     if len(labels) != len(rows):
-        raise ValueError(f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}.")
+        raise ValueError(
+            f"{owner}: {name} and {labels_name} must pair up, got {len(rows)} rows and {len(labels)}."
+        )
     if rows.is_meta or labels.is_meta:
         raise ValueError(
             f"{owner}: tensors on the device 'meta' hold no numbers to compute with; pass tensors on a real device."

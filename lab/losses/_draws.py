@@ -55,7 +55,9 @@ def mixing_weights(owner: str, alpha: Tensor, couples: Tensor, like: Tensor) -> 
             f"{owner}: alpha must hold one weight a pair of positives, [{len(couples)}], got {list(alpha.shape)}."
         )
     if len(alpha) and not ((alpha >= 0) & (alpha <= 1)).all():
-        raise ValueError(f"{owner}: alpha must satisfy 0 <= alpha <= 1, got {alpha.min():g} to {alpha.max():g}.")
+        raise ValueError(
+            f"{owner}: alpha must satisfy 0 <= alpha <= 1, got {alpha.min():g} to {alpha.max():g}."
+        )
     return alpha.to(like)
 
 

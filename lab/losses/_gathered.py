@@ -22,7 +22,9 @@ class Gathered(nn.Module):
     def __init__(self, loss: Callable[..., Tensor], reduction: Literal["mean", "sum"] = "mean"):
         super().__init__()
         if not callable(loss):
-            raise ValueError(f"gathered needs a loss to wrap, got {type(loss).__name__}; create it first.")
+            raise ValueError(
+                f"gathered needs a loss to wrap, got {type(loss).__name__}; create it first."
+            )
         if reduction not in ("mean", "sum"):
             raise ValueError(f"gathered: reduction must be mean or sum, got {reduction!r}.")
         self.loss = loss
@@ -62,7 +64,9 @@ class Gathered(nn.Module):
         world = dist.get_world_size()
         facts = _exchange_facts(embeddings, labels, references=ref_emb is not None)
         # The processes share the tiles of the kernels only where each of them can do without the whole gradient.
-        share = sharing.Share(dist.get_rank(), world if facts.alike and self._has_no_weights() else 1)
+        share = sharing.Share(
+            dist.get_rank(), world if facts.alike and self._has_no_weights() else 1
+        )
         scale = world if self.reduction == "mean" else 1
 
         all_rows, all_labels = _gather(embeddings, labels, facts, scale, share)
@@ -81,7 +85,9 @@ class Gathered(nn.Module):
 
     def _has_no_weights(self) -> bool:
         """Whether the loss is a module without learnt weights, whose gradient every process would need as a whole."""
-        return isinstance(self.loss, nn.Module) and not any(p.requires_grad for p in self.loss.parameters())
+        return isinstance(self.loss, nn.Module) and not any(
+            p.requires_grad for p in self.loss.parameters()
+        )
 
     def _gather_image_numbers(self, sizes: Sequence[int]) -> None:
         """Gather the image numbers for a memory with one slot per image (`cross_batch_memory` with `unique`)."""
@@ -130,7 +136,9 @@ class _RowsOfAll(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, local: Tensor, sizes: Sequence[int], scale: int, share: sharing.Share) -> Tensor:
+    def forward(
+        ctx: Any, local: Tensor, sizes: Sequence[int], scale: int, share: sharing.Share
+    ) -> Tensor:
         ctx.sizes = sizes
         ctx.scale = scale
         ctx.share = share
@@ -174,10 +182,14 @@ def _exchange_facts(rows: Any, labels: Any, references: bool) -> _Facts:
     shape = (*rows.shape, rows.element_size()) if valid else (UNREADABLE,) * 3
     needs_gradient = valid and rows.requires_grad and torch.is_grad_enabled()
     seed = int(torch.randint(2**31, ()))
-    local_facts = torch.tensor([*shape, seed, paths.number(device), needs_gradient, references], device=device)
+    local_facts = torch.tensor(
+        [*shape, seed, paths.number(device), needs_gradient, references], device=device
+    )
 
     by_rank = [list(map(int, facts)) for facts in gathering.of_all(local_facts)]
-    sizes, widths, item_sizes, seeds, kernels, gradients, with_references = zip(*by_rank, strict=True)
+    sizes, widths, item_sizes, seeds, kernels, gradients, with_references = zip(
+        *by_rank, strict=True
+    )
     if len(set(with_references)) > 1:
         raise ValueError(
             f"Process {with_references.index(0)} passes no references (ref_emb) but process {with_references.index(1)} "
@@ -195,12 +207,18 @@ def _exchange_facts(rows: Any, labels: Any, references: bool) -> _Facts:
             f"The processes pass embeddings of widths {sorted(set(widths))} and of {bits} bits; "
             "use the same encoder and the same precision in all."
         )
-    return _Facts(list(sizes), seeds[0], alike=len(set(kernels)) == 1, needs_gradient=any(gradients))
+    return _Facts(
+        list(sizes), seeds[0], alike=len(set(kernels)) == 1, needs_gradient=any(gradients)
+    )
 
 
-def _gather(rows: Tensor, labels: Tensor, facts: _Facts, scale: int, share: sharing.Share) -> tuple[Tensor, Tensor]:
+def _gather(
+    rows: Tensor, labels: Tensor, facts: _Facts, scale: int, share: sharing.Share
+) -> tuple[Tensor, Tensor]:
     """Gather the rows [n d] and labels [n] of all processes."""
     if facts.needs_gradient and not rows.requires_grad:
-        rows = rows.detach().requires_grad_()  # every process takes part in backward, or the others would wait
+        rows = (
+            rows.detach().requires_grad_()
+        )  # every process takes part in backward, or the others would wait
     all_rows = _RowsOfAll.apply(rows, facts.sizes, scale, share)
     return all_rows, gathering.rows_of_all(labels.to(rows.device), facts.sizes)

@@ -59,7 +59,9 @@ class PairLoss(Loss):
     def total(self, batch: Batch) -> Tensor:
         if self.by_blocks:
             symmetric = self.symmetric and batch.mined is None
-            sums, counts = sums_of_rows(*self.sides(batch), self._of_rows(batch), symmetric=symmetric)
+            sums, counts = sums_of_rows(
+                *self.sides(batch), self._of_rows(batch), symmetric=symmetric
+            )
         else:
             values, counts = self._whole(batch)
             sums = values.sum(0)
@@ -114,7 +116,9 @@ class MinedPairs:
         if len(others) == 1:  # triplets, whose negatives have the same anchors
             others = [anchors, *others]
         pairs = [(anchors, positives), (others[0], others[1])]
-        self.sorted = [_by_query(*(indices.to(batch.queries.device) for indices in pair)) for pair in pairs]
+        self.sorted = [
+            _by_query(*(indices.to(batch.queries.device) for indices in pair)) for pair in pairs
+        ]
 
     def weights(self, rows: slice, like: Tensor) -> tuple[Tensor, Tensor]:
         """Return how often some queries' positive and negative pairs were chosen, [b r] each."""
@@ -122,7 +126,9 @@ class MinedPairs:
         found = []
         for queries, items in self.sorted:
             start, stop = torch.searchsorted(queries, edges).tolist()
-            block = torch.zeros(rows.stop - rows.start, self.items, dtype=like.dtype, device=like.device)
+            block = torch.zeros(
+                rows.stop - rows.start, self.items, dtype=like.dtype, device=like.device
+            )
             at = queries[start:stop] - rows.start, items[start:stop]
             found.append(block.index_put_(at, block.new_ones(()), accumulate=True))
         return found[0], found[1]
@@ -171,5 +177,7 @@ def log_sum_exp(values: Tensor, weights: Tensor) -> Tensor:
     else:
         held = values + weights.log()
     has_entries = weights.any(1)
-    held = torch.where(has_entries[:, None], held, 0)  # logsumexp has no gradient where all are -inf
+    held = torch.where(
+        has_entries[:, None], held, 0
+    )  # logsumexp has no gradient where all are -inf
     return held.logsumexp(1).masked_fill(~has_entries, -torch.inf)

@@ -69,4 +69,6 @@ class PmlClassLoss(ClassLoss):
             return zeros + reduced
         values = part["losses"].flatten()
         whole = values.sum()
-        return zeros.index_add(0, part["indices"], values) * (len(batch) * reduced / torch.where(whole == 0, 1, whole))
+        return zeros.index_add(0, part["indices"], values) * (
+            len(batch) * reduced / torch.where(whole == 0, 1, whole)
+        )

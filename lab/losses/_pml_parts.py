@@ -40,7 +40,9 @@ def for_pml(loss: Loss) -> BaseMetricLossFunction:
         True
     """
     if not isinstance(loss, Loss):
-        raise ValueError(f"for_pml takes a loss of lab.losses or lab.wrappers, got {type(loss).__name__}.")
+        raise ValueError(
+            f"for_pml takes a loss of lab.losses or lab.wrappers, got {type(loss).__name__}."
+        )
     return _adapter()(loss)
 
 
@@ -104,12 +106,19 @@ def _itself(pairs: Sequence[Tensor], queries: int, items: int, who: str) -> Tens
 
     itself = (~in_pairs).int().argmax(1)
     if not bool((missing == 1).all()) or len(itself.unique()) < queries:
-        raise ValueError(f"{who} reads every pair of the batch and takes no mined pairs; use it without a miner.")
+        raise ValueError(
+            f"{who} reads every pair of the batch and takes no mined pairs; use it without a miner."
+        )
     return itself
 
 
 def _ranked(
-    loss: Loss, embeddings: Tensor, labels: Tensor, items: Tensor, item_labels: Tensor, itself: Tensor | None
+    loss: Loss,
+    embeddings: Tensor,
+    labels: Tensor,
+    items: Tensor,
+    item_labels: Tensor,
+    itself: Tensor | None,
 ) -> Tensor:
     """Compute the loss of queries among items; item itself[i] is query i and is not ranked."""
     if itself is None:
@@ -120,7 +129,10 @@ def _ranked(
     others[itself] = False
     order = torch.cat([itself, torch.nonzero(others).flatten()])
     with full_precision(embeddings):
-        batch = replace(loss._admit(embeddings, labels, None, items[order], item_labels[order]), self_ranked=True)
+        batch = replace(
+            loss._admit(embeddings, labels, None, items[order], item_labels[order]),
+            self_ranked=True,
+        )
         if not batch.has_positives:
             return loss.without_positives(batch)
         return loss.total(batch)

@@ -51,7 +51,9 @@ class Ranked:
 
     def negatives_above_and_excess(self, step: Surrogate, margin: float) -> tuple[Tensor, Excess]:
         """Return `negatives_above`, [p], and the excess of the negatives over a margin, from one pass."""
-        above, total, violations = rank_and_hinge_sums(*self.batch.sides, self.pairs, step, margin, self._exclude_self)
+        above, total, violations = rank_and_hinge_sums(
+            *self.batch.sides, self.pairs, step, margin, self._exclude_self
+        )
         n = len(self.batch)
         return above, Excess(total[:n], violations[:n])
 

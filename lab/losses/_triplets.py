@@ -33,7 +33,9 @@ class TripletLoss(PairLoss):
         per_anchor = self.knobs.triplets_per_anchor
         return None if per_anchor is None else draw_triplets(batch, per_anchor)
 
-    def terms_of_triplets(self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch) -> tuple[Tensor, Tensor]:
+    def terms_of_triplets(
+        self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch
+    ) -> tuple[Tensor, Tensor]:
         """Compute values and counts, [b t] each, from distances [b r]; queries of triplets count from the first row."""
         raise NotImplementedError
 
@@ -75,14 +77,22 @@ def draw_triplets(batch: Batch, per_anchor: int) -> Triplets:
     height = max(1, DRAWN_AT_ONCE // max(1, len(batch.items)))
     parts = []
     for start in range(0, len(batch), height):
-        positives, ranked = batch.masks(slice(start, min(start + height, len(batch))), include_self=False)
+        positives, ranked = batch.masks(
+            slice(start, min(start + height, len(batch))), include_self=False
+        )
         negatives = ranked & ~positives
         queries = torch.nonzero(positives.any(1) & negatives.any(1)).flatten()
         if not len(queries):
             continue
-        positive = torch.multinomial(positives[queries].float(), per_anchor, replacement=True).flatten()
-        negative = torch.multinomial(negatives[queries].float(), per_anchor, replacement=True).flatten()
-        parts.append(torch.stack([(start + queries).repeat_interleave(per_anchor), positive, negative]))
+        positive = torch.multinomial(
+            positives[queries].float(), per_anchor, replacement=True
+        ).flatten()
+        negative = torch.multinomial(
+            negatives[queries].float(), per_anchor, replacement=True
+        ).flatten()
+        parts.append(
+            torch.stack([(start + queries).repeat_interleave(per_anchor), positive, negative])
+        )
     if not parts:
         none = torch.zeros(0, dtype=torch.int64, device=batch.queries.device)
         return none, none, none

@@ -33,7 +33,12 @@ class ArcFace(PmlClassLoss):
     temperatures = {"scale": 10}
     theirs = "ArcFaceLoss"
 
-    margin: float = knob("Margin by which an image's own class must lead.", default=28.6, ge=0, le=90, unit="degrees")
+    margin: float = knob(
+        "Margin by which an image's own class must lead.", default=28.6, ge=0, le=90, unit="degrees"
+    )
     scale: float = knob(
-        "Factor by which the cosines are multiplied (inverse temperature).", default=64.0, gt=0, scale="log"
+        "Factor by which the cosines are multiplied (inverse temperature).",
+        default=64.0,
+        gt=0,
+        scale="log",
     )

@@ -88,13 +88,15 @@ class _RanksOfFew(torch.autograd.Function):
         row, slot = there.nonzero(as_tuple=True)
         places = row, items[row, slot]
         moved = scores.index_put(places, after[row, slot])
-        stays = torch.ones_like(scores, dtype=torch.bool).index_put(places, torch.zeros_like(row, dtype=torch.bool))
+        stays = torch.ones_like(scores, dtype=torch.bool).index_put(
+            places, torch.zeros_like(row, dtype=torch.bool)
+        )
         change = torch.zeros_like(scores)
         for number in range(items.shape[1]):
             item = items[:, number]
-            passed = _above(after[:, number], item, moved).to(scores) - _above(before[:, number], item, scores).to(
-                scores
-            )
+            passed = _above(after[:, number], item, moved).to(scores) - _above(
+                before[:, number], item, scores
+            ).to(scores)
             passed *= there[:, number, None]
             change += passed
             change.scatter_add_(1, item[:, None], -(passed * stays).sum(1, keepdim=True))
@@ -125,13 +127,17 @@ def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing:
         items, there = (torch.stack(column, 1) for column in zip(*found, strict=True))
         rank = _RanksOfFew.apply(scores, items, there, lam) * scores.shape[1]
         own = scores.detach().gather(1, items).masked_fill(~there, -torch.inf)
-        rank_among_positives = ranks(own)  # the items of a query are in order of their index, as `ranks` wants ties
+        rank_among_positives = ranks(
+            own
+        )  # the items of a query are in order of their index, as `ranks` wants ties
         hits = there
     else:
         rank = _BlackboxRanks.apply(scores, lam) * scores.shape[1]
         rank_among_positives = ranks(torch.where(positives, scores, -torch.inf).detach())
         hits = positives
-    precision = torch.where(hits, rank_among_positives / rank, 0).sum(1) / (count.clamp_min(1) + smoothing)
+    precision = torch.where(hits, rank_among_positives / rank, 0).sum(1) / (
+        count.clamp_min(1) + smoothing
+    )
     return (1 - precision).masked_fill(count == 0, torch.nan)
 
 
@@ -184,7 +190,9 @@ class BlackboxAP(RankingKnobs, Loss):
     def peak(self) -> Peak:
         if self.knobs.variant == "released":
             return Peak(0.5, pairs=3)  # noise for every pair
-        return Peak(2, tiles=1)  # measured: 1 to 3 times this, depending on how many freed blocks the heap keeps
+        return Peak(
+            2, tiles=1
+        )  # measured: 1 to 3 times this, depending on how many freed blocks the heap keeps
 
     def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         knobs = self.knobs
@@ -196,7 +204,9 @@ class BlackboxAP(RankingKnobs, Loss):
             same = batch.masks(rows, True)[0].to(similarities)
             noise_of_rows = 1 if noise is None else noise[rows]
             scores = similarities - knobs.margin * (same - 0.5) * noise_of_rows
-            return blackbox_ap_values(scores.masked_fill(~ranked, -torch.inf), positives, knobs.lam, smoothing)
+            return blackbox_ap_values(
+                scores.masked_fill(~ranked, -torch.inf), positives, knobs.lam, smoothing
+            )
 
         return by_rows(batch.queries, batch.items, values_of_rows)
 
@@ -204,11 +214,15 @@ class BlackboxAP(RankingKnobs, Loss):
         """Return the noise of every pair, [n r]: as passed or drawn; None in the paper's variant."""
         if self.draws is None:
             if noise is not None:
-                raise ValueError("BlackboxAP: noise belongs to variant='released'; the paper's margin is fixed.")
+                raise ValueError(
+                    "BlackboxAP: noise belongs to variant='released'; the paper's margin is fixed."
+                )
             return None
         shape = len(batch), len(batch.items)
         if noise is None:
             return self.draws.normal(shape, like=batch.queries).abs()
         if tuple(noise.shape) != shape:
-            raise ValueError(f"BlackboxAP: noise must be {list(shape)}, one number a pair, got {list(noise.shape)}.")
+            raise ValueError(
+                f"BlackboxAP: noise must be {list(shape)}, one number a pair, got {list(noise.shape)}."
+            )
         return noise.to(batch.queries)

@@ -26,7 +26,9 @@ from lab.losses._ranks import Excess
 def excess_of_negatives(batch: Batch, beta: float) -> Excess:
     """Sum by how much the negatives of each query exceed beta, and count them."""
     n = len(batch)
-    total, violations = hinge_sums(*batch.sides, batch.pairs(), beta, exclude_self=batch.self_ranked)
+    total, violations = hinge_sums(
+        *batch.sides, batch.pairs(), beta, exclude_self=batch.self_ranked
+    )
     return Excess(total[:n], violations[:n])
 
 
@@ -38,16 +40,22 @@ def positive_similarities(batch: Batch, include_self: bool) -> Tensor:
     return pair_similarities(*batch.sides, batch.pairs(include_self))
 
 
-def calibration_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
+def calibration_values(
+    batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess
+) -> Tensor:
     """Compute one value per query, [n] (001, eq. 7)."""
     n = len(batch)
     owner = batch.pairs(include_self)[:, 0]
     too_far = mean_per_query((alpha - similarities).clamp_min(0), owner, n)
-    alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)  # items of the query's class
+    alike = torch.bincount(
+        batch.pairs(include_self=True)[:, 0], minlength=n
+    )  # items of the query's class
     return too_far + excess.total / (len(batch.items) - alike).clamp_min(1)
 
 
-def active_pair_values(batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess) -> Tensor:
+def active_pair_values(
+    batch: Batch, similarities: Tensor, alpha: float, include_self: bool, excess: Excess
+) -> Tensor:
     """Compute the contrastive loss averaged over the pairs that violate their threshold (004, eq. 29), [n].
 
     The values are n times each query's share, so their mean over the n queries is the loss.
@@ -72,10 +80,20 @@ class CalibrationKnobs(HasKnobs):
     """The two thresholds, shared with ROADMAP."""
 
     alpha: float = knob(
-        "Positives should score above this.", default=0.9, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        "Positives should score above this.",
+        default=0.9,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="ROADMAP, eq. 7",
     )
     beta: float = knob(
-        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        "Negatives should score below this.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="ROADMAP, eq. 7",
     )
 
 
@@ -113,10 +131,14 @@ class Calibration(CalibrationKnobs, RankingKnobs, Loss):
         return self.knobs.variant == "released"
 
     def values(self, batch: Batch) -> Tensor:
-        return self.values_with(batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta))
+        return self.values_with(
+            batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta)
+        )
 
     def total(self, batch: Batch) -> Tensor:
-        return self.total_with(batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta))
+        return self.total_with(
+            batch, self.similarities(batch), excess_of_negatives(batch, self.knobs.beta)
+        )
 
     def similarities(self, batch: Batch) -> Tensor:
         """Compute `positive_similarities` for the pairs that the loss reads."""
@@ -125,7 +147,9 @@ class Calibration(CalibrationKnobs, RankingKnobs, Loss):
     def values_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:
         """Compute `values` from the similarities and the excess of an earlier pass."""
         shares = self._shares(batch, similarities, excess)
-        without_positives = torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
+        without_positives = (
+            torch.bincount(batch.pairs(self.ranks_itself)[:, 0], minlength=len(batch)) == 0
+        )
         return shares.masked_fill(without_positives, torch.nan)
 
     def total_with(self, batch: Batch, similarities: Tensor, excess: Excess) -> Tensor:

@@ -77,11 +77,19 @@ class ClassAnchorMargin(ClassLoss):
     lengths_matter = True
 
     m: float = knob(
-        "Radius around each anchor that stays free.", default=2.0, gt=0, unit="distance", source="CAM, eq. 2"
+        "Radius around each anchor that stays free.",
+        default=2.0,
+        gt=0,
+        unit="distance",
+        source="CAM, eq. 2",
     )
-    p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, unit="distance", source="CAM, eq. 3")
+    p: float = knob(
+        "Minimum length of an anchor.", default=1.0, ge=0, unit="distance", source="CAM, eq. 3"
+    )
     init: Literal["base", "random"] = knob(
-        "Anchors start on scaled base vectors, or at random (normal).", default="base", source="CAM, table 3"
+        "Anchors start on scaled base vectors, or at random (normal).",
+        default="base",
+        source="CAM, table 3",
     )
     init_scale: float = knob(
         "Standard deviation of random anchors: 1 puts them far apart in wide spaces, .01 on one spot, where the "
@@ -97,7 +105,9 @@ class ClassAnchorMargin(ClassLoss):
     repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
     min_norm: bool = knob("Keep anchors away from the origin.", default=True, source="CAM, eq. 3")
     ordered: bool = knob(
-        "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.", default=True, source="CAM, eq. 2, 8"
+        "Count each pair of anchors twice, as eq. 2 says, or once, as eq. 8 does.",
+        default=True,
+        source="CAM, eq. 2, 8",
     )
 
     @classmethod
@@ -119,7 +129,9 @@ class ClassAnchorMargin(ClassLoss):
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs
         anchors = self.anchors.to(batch.queries)
-        values = batch.queries.sum(1) * 0  # zeros with a gradient, in case all three parts are switched off
+        values = (
+            batch.queries.sum(1) * 0
+        )  # zeros with a gradient, in case all three parts are switched off
         if knobs.attractor:
             values = values + attraction(batch.queries, anchors[batch.query_labels])
         if knobs.repeller:

@@ -73,7 +73,8 @@ class Contextual(RankingKnobs, Loss):
         default="paper",
     )
     include_self: bool | None = knob(
-        "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant.", default=None
+        "Whether an example counts as the first of its own k neighbours; none: yes, as in every variant.",
+        default=None,
     )
     k: int | None = knob(
         "Number of neighbours, the example itself included; none: the mean class size in the batch.",
@@ -90,19 +91,42 @@ class Contextual(RankingKnobs, Loss):
         source="Contextual, eq. 2",
     )
     alpha: float = knob(
-        "Slope of theta in the backward pass.", default=10.0, gt=0, scale="log", source="Contextual, eq. 20"
+        "Slope of theta in the backward pass.",
+        default=10.0,
+        gt=0,
+        scale="log",
+        source="Contextual, eq. 20",
     )
     delta_pos: float = knob(
-        "Positives should score above this.", default=0.75, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Positives should score above this.",
+        default=0.75,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 29",
     )
     delta_neg: float = knob(
-        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Negatives should score below this.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 29",
     )
     s_tilde: float = knob(
-        "Target of the mean similarity.", default=0.3, ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
+        "Target of the mean similarity.",
+        default=0.3,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 7",
     )
-    lam: float = knob("Weight of the contextual part.", default=0.4, ge=0, le=1, source="Contextual, eq. 6")
-    gamma: float = knob("Weight of the similarity regulariser.", default=0.1, ge=0, le=1, source="Contextual, eq. 6")
+    lam: float = knob(
+        "Weight of the contextual part.", default=0.4, ge=0, le=1, source="Contextual, eq. 6"
+    )
+    gamma: float = knob(
+        "Weight of the similarity regulariser.", default=0.1, ge=0, le=1, source="Contextual, eq. 6"
+    )
     theta: Literal["step", "sigmoid", "upper_bound"] = knob(
         "Surrogate of the step in the comparison of distances.",
         default="step",
@@ -120,10 +144,14 @@ class Contextual(RankingKnobs, Loss):
         "Surrogate of the logical 'and'.", default="product", source="Contextual, table 5, row 5"
     )
     intersection: bool = knob(
-        "Compare neighbourhoods by their intersection (step 2).", default=True, source="Contextual, table 5, row 4"
+        "Compare neighbourhoods by their intersection (step 2).",
+        default=True,
+        source="Contextual, table 5, row 4",
     )
     complement: bool = knob(
-        "Also compare the complements of the neighbourhoods (M-).", default=True, source="Contextual, table 5, row 7"
+        "Also compare the complements of the neighbourhoods (M-).",
+        default=True,
+        source="Contextual, table 5, row 7",
     )
     expansion: bool = knob(
         "Average over close reciprocal neighbours (query expansion, step 3).",
@@ -131,7 +159,9 @@ class Contextual(RankingKnobs, Loss):
         source="Contextual, table 5, row 3",
     )
     stop_gradient: bool = knob(
-        "Pass no gradient through the sizes of neighbourhoods.", default=True, source="Contextual, table 5, row 8"
+        "Pass no gradient through the sizes of neighbourhoods.",
+        default=True,
+        source="Contextual, table 5, row 8",
     )
     detach_expansion: bool = knob(
         "Pass no gradient through the sizes of the reciprocal neighbourhoods (step 3) either.",
@@ -139,7 +169,9 @@ class Contextual(RankingKnobs, Loss):
         source="Contextual, appendix H.6, figure 17",
     )
     correct_gradient: bool = knob(
-        "Drop gradients that push positives or pull negatives.", default=False, source="Contextual, eq. 10"
+        "Drop gradients that push positives or pull negatives.",
+        default=False,
+        source="Contextual, eq. 10",
     )
 
     def values(self, batch: Batch) -> Tensor:
@@ -155,7 +187,11 @@ class Contextual(RankingKnobs, Loss):
         if knobs.variant == "paper":
             return knobs.lam * context + (1 - knobs.lam) * contrast + knobs.gamma * regulariser
         if knobs.variant == "released":
-            return knobs.lam * context + (1 - knobs.lam - knobs.gamma) * contrast + knobs.gamma * regulariser
+            return (
+                knobs.lam * context
+                + (1 - knobs.lam - knobs.gamma) * contrast
+                + knobs.gamma * regulariser
+            )
         return knobs.lam * contrast + (1 - knobs.lam) * context + knobs.gamma * regulariser
 
     def parts(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
@@ -172,7 +208,9 @@ class Contextual(RankingKnobs, Loss):
         else:
             errors = self._dense_errors(batch)
             excess = excess_of_negatives(batch, knobs.delta_neg)
-        contrast = active_pair_values(batch, similarities, knobs.delta_pos, include_self=False, excess=excess)
+        contrast = active_pair_values(
+            batch, similarities, knobs.delta_pos, include_self=False, excess=excess
+        )
         return errors / len(batch.items), contrast, (knobs.s_tilde - mean_similarity).square()
 
     @property
@@ -184,7 +222,9 @@ class Contextual(RankingKnobs, Loss):
         """Whether all switches of table 5 have their defaults, for which sparse neighbourhoods suffice."""
         knobs = self.knobs
         all_steps = knobs.intersection and knobs.complement and knobs.expansion
-        all_gradients = knobs.stop_gradient and not knobs.detach_expansion and not knobs.correct_gradient
+        all_gradients = (
+            knobs.stop_gradient and not knobs.detach_expansion and not knobs.correct_gradient
+        )
         step_surrogates = knobs.theta == "step" and knobs.conjunction == "product"
         return all_steps and all_gradients and step_surrogates and self.ranks_itself
 
@@ -194,7 +234,9 @@ class Contextual(RankingKnobs, Loss):
         if not (self._as_published and batch.items is batch.queries):
             return None
         labels = batch.query_labels
-        sums = contextual_errors(batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg)
+        sums = contextual_errors(
+            batch.queries, labels, self._k(labels), knobs.eps, knobs.alpha, knobs.delta_neg
+        )
         if sums is None:  # no kernel for this device, or neighbourhoods that are too large
             return None
         errors, total, violations = sums

@@ -34,15 +34,21 @@ class Contrastive(PairLoss):
     symmetric = True
     peak = Peak(4, tiles=1.4)
 
-    pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, le=2, unit="distance")
-    neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, le=2, unit="distance")
+    pos_margin: float = knob(
+        "Positives closer than this are left alone.", default=0.0, ge=0, le=2, unit="distance"
+    )
+    neg_margin: float = knob(
+        "Negatives farther than this are left alone.", default=1.0, ge=0, le=2, unit="distance"
+    )
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         apart = distances(similarities, pairs.batch, pairs.rows)
         return contrastive_terms(apart, pairs, self.knobs.pos_margin, self.knobs.neg_margin)
 
 
-def contrastive_terms(apart: Tensor, pairs: Pairs, pos_margin: float, neg_margin: float) -> tuple[Tensor, Tensor]:
+def contrastive_terms(
+    apart: Tensor, pairs: Pairs, pos_margin: float, neg_margin: float
+) -> tuple[Tensor, Tensor]:
     """Add up each query's violations of two margins, [b 2], and count them, [b 2]; apart: distances, [b r]."""
     too_far = (apart - pos_margin).clamp_min(0) * pairs.positives
     too_near = (neg_margin - apart).clamp_min(0) * pairs.negatives

@@ -31,7 +31,12 @@ class CosFace(PmlClassLoss):
     temperatures = {"scale": 10}
     theirs = "CosFaceLoss"
 
-    margin: float = knob("Margin by which an image's own class must lead.", default=0.35, ge=0, le=1, unit="cosine")
+    margin: float = knob(
+        "Margin by which an image's own class must lead.", default=0.35, ge=0, le=1, unit="cosine"
+    )
     scale: float = knob(
-        "Factor by which the cosines are multiplied (inverse temperature).", default=64.0, gt=0, scale="log"
+        "Factor by which the cosines are multiplied (inverse temperature).",
+        default=64.0,
+        gt=0,
+        scale="log",
     )

@@ -42,9 +42,15 @@ class CrossEntropy(ClassLoss):
 
     bias: bool = knob("Learn a bias for each class.", default=True)
     temperature: float = knob(
-        "Temperature by which the logits are divided.", default=1.0, gt=0, scale="log", source="DML deck, tricks"
+        "Temperature by which the logits are divided.",
+        default=1.0,
+        gt=0,
+        scale="log",
+        source="DML deck, tricks",
     )
-    label_smoothing: float = knob("Share of each target that is spread over all classes.", default=0.0, ge=0, lt=1)
+    label_smoothing: float = knob(
+        "Share of each target that is spread over all classes.", default=0.0, ge=0, lt=1
+    )
 
     def __post_init__(self) -> None:
         self.classifier = nn.Linear(self.knobs.dim, self.knobs.num_classes, bias=self.knobs.bias)
@@ -54,4 +60,6 @@ class CrossEntropy(ClassLoss):
         weight = self.classifier.weight.to(rows)
         bias = None if self.classifier.bias is None else self.classifier.bias.to(rows)
         logits = F.linear(rows, weight, bias) / self.knobs.temperature
-        return F.cross_entropy(logits, batch.query_labels, reduction="none", label_smoothing=self.knobs.label_smoothing)
+        return F.cross_entropy(
+            logits, batch.query_labels, reduction="none", label_smoothing=self.knobs.label_smoothing
+        )

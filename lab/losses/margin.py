@@ -34,7 +34,9 @@ class Margin(TripletLoss):
 
     family = "triplet"
 
-    margin: float = knob("Margin to keep from the boundary.", default=0.2, ge=0, le=2, unit="distance")
+    margin: float = knob(
+        "Margin to keep from the boundary.", default=0.2, ge=0, le=2, unit="distance"
+    )
     beta: float = knob(
         "Boundary between positive and negative distances (beta).",
         default=1.2,
@@ -51,7 +53,9 @@ class Margin(TripletLoss):
         le=MOST_ITEMS,
         source="Wu et al. 2017, eq. 6",
     )
-    nu: float = knob("Weight of the boundary's regularisation when the boundary is learnt.", default=0.0, ge=0)
+    nu: float = knob(
+        "Weight of the boundary's regularisation when the boundary is learnt.", default=0.0, ge=0
+    )
     triplets_per_anchor: int | None = knob(
         "Random triplets for each anchor; none: every triplet.", default=None, ge=1, le=MOST_ITEMS
     )
@@ -80,9 +84,13 @@ class Margin(TripletLoss):
         near = (too_near * pairs.negatives).sum(1) * positives
         far_count = ((too_far > 0) * pairs.positives).sum(1) * negatives
         near_count = ((too_near > 0) * pairs.negatives).sum(1) * positives
-        return self._with_regulariser(far + near, far_count + near_count, positives * negatives, boundaries)
+        return self._with_regulariser(
+            far + near, far_count + near_count, positives * negatives, boundaries
+        )
 
-    def terms_of_triplets(self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch) -> tuple[Tensor, Tensor]:
+    def terms_of_triplets(
+        self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch
+    ) -> tuple[Tensor, Tensor]:
         query, positive, negative = triplets
         boundaries = self._boundaries(batch.query_labels[rows], apart)
         too_far = (apart[query, positive] - boundaries[query] + self.knobs.margin).clamp_min(0)

@@ -23,10 +23,20 @@ class MarginKnobs(HasKnobs):
     """The two margins, shared with the wrapper `with_contrastive`."""
 
     delta_pos: float = knob(
-        "Positives should score above this.", default=0.9, ge=-1, le=1, unit="cosine", source="Contextual, appendix H.5"
+        "Positives should score above this.",
+        default=0.9,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, appendix H.5",
     )
     delta_neg: float = knob(
-        "Negatives should score below this.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Negatives should score below this.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 29",
     )
 
 
@@ -34,7 +44,9 @@ def contrastive_shares(batch: Batch, margins: MarginKnobs) -> Tensor:
     """Compute n times each query's share of eq. 29, [n]; their mean is the loss. Rows must have unit length."""
     similarities = positive_similarities(batch, include_self=False)
     excess = excess_of_negatives(batch, margins.delta_neg)
-    return active_pair_values(batch, similarities, margins.delta_pos, include_self=False, excess=excess)
+    return active_pair_values(
+        batch, similarities, margins.delta_pos, include_self=False, excess=excess
+    )
 
 
 class MarginContrastive(MarginKnobs, Loss):

@@ -40,7 +40,12 @@ class MemoryContrastive(Loss):
     peak = Peak(2, tiles=1)
 
     margin: float = knob(
-        "Negatives below this are left alone.", default=0.5, ge=0, le=1, unit="cosine", source="Wang et al. 2020"
+        "Negatives below this are left alone.",
+        default=0.5,
+        ge=0,
+        le=1,
+        unit="cosine",
+        source="Wang et al. 2020",
     )
 
     def total(self, batch: Batch) -> Tensor:

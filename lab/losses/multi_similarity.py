@@ -40,17 +40,38 @@ class MultiSimilarity(PairLoss):
     family = "pair"
 
     alpha: float = knob(
-        "Sharpness of the weighting of positives.", default=2.0, gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+        "Sharpness of the weighting of positives.",
+        default=2.0,
+        gt=0,
+        scale="log",
+        source="Wang et al. 2019, eq. 15",
     )
     beta: float = knob(
-        "Sharpness of the weighting of negatives.", default=50.0, gt=0, scale="log", source="Wang et al. 2019, eq. 15"
+        "Sharpness of the weighting of negatives.",
+        default=50.0,
+        gt=0,
+        scale="log",
+        source="Wang et al. 2019, eq. 15",
     )
-    base: float = knob("Similarity threshold between positives and negatives.", default=0.5, ge=-1, le=1, unit="cosine")
+    base: float = knob(
+        "Similarity threshold between positives and negatives.",
+        default=0.5,
+        ge=-1,
+        le=1,
+        unit="cosine",
+    )
     miner: bool = knob(
-        "Keep only pairs that are hard for their query.", default=True, source="Wang et al. 2019, eq. 13"
+        "Keep only pairs that are hard for their query.",
+        default=True,
+        source="Wang et al. 2019, eq. 13",
     )
     epsilon: float = knob(
-        "Tolerance of the miner.", default=0.1, ge=0, le=2, unit="cosine", source="Wang et al. 2019, eq. 13"
+        "Tolerance of the miner.",
+        default=0.1,
+        ge=0,
+        le=2,
+        unit="cosine",
+        source="Wang et al. 2019, eq. 13",
     )
 
     @property
@@ -66,11 +87,15 @@ class MultiSimilarity(PairLoss):
         pull = log_sum_exp(knobs.alpha * (knobs.base - similarities), positives)
         push = log_sum_exp(knobs.beta * (similarities - knobs.base), negatives)
         zero = torch.zeros_like(pull)
-        values = torch.logaddexp(pull, zero) / knobs.alpha + torch.logaddexp(push, zero) / knobs.beta
+        values = (
+            torch.logaddexp(pull, zero) / knobs.alpha + torch.logaddexp(push, zero) / knobs.beta
+        )
         return values[:, None], torch.ones_like(values)[:, None]
 
 
-def _hard(similarities: Tensor, positives: Tensor, negatives: Tensor, epsilon: float) -> tuple[Tensor, Tensor]:
+def _hard(
+    similarities: Tensor, positives: Tensor, negatives: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
     """Keep positives that no longer lead the hardest negative by epsilon, and negatives alike, bool [b r] each."""
     nearest_negative = similarities.masked_fill(~negatives, -torch.inf).amax(1, keepdim=True)
     farthest_positive = similarities.masked_fill(~positives, torch.inf).amin(1, keepdim=True)

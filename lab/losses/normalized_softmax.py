@@ -32,4 +32,6 @@ class NormalizedSoftmax(PmlClassLoss):
     temperatures = {"temperature": 0.1}
     theirs = "NormalizedSoftmaxLoss"
 
-    temperature: float = knob("Temperature of the softmax.", default=0.05, gt=0, scale="log", unit="cosine")
+    temperature: float = knob(
+        "Temperature of the softmax.", default=0.05, gt=0, scale="log", unit="cosine"
+    )

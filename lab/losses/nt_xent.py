@@ -32,7 +32,9 @@ class NTXent(PairLoss):
     family = "pair"
     temperatures = {"temperature": 0.1}
 
-    temperature: float = knob("Temperature of the softmax.", default=0.07, gt=0, scale="log", unit="cosine")
+    temperature: float = knob(
+        "Temperature of the softmax.", default=0.07, gt=0, scale="log", unit="cosine"
+    )
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         logits = similarities / self.knobs.temperature

@@ -40,10 +40,19 @@ class ProxyAnchor(PmlClassLoss):
     theirs = "ProxyAnchorLoss"
 
     alpha: float = knob(
-        "Sharpness of the weighting (scaling factor).", default=32.0, gt=0, scale="log", source="Kim et al. 2020, eq. 4"
+        "Sharpness of the weighting (scaling factor).",
+        default=32.0,
+        gt=0,
+        scale="log",
+        source="Kim et al. 2020, eq. 4",
     )
     margin: float = knob(
-        "Margin in similarity.", default=0.1, ge=0, le=1, unit="cosine", source="Kim et al. 2020, eq. 4"
+        "Margin in similarity.",
+        default=0.1,
+        ge=0,
+        le=1,
+        unit="cosine",
+        source="Kim et al. 2020, eq. 4",
     )
 
     def values(self, batch: Batch) -> Tensor:
@@ -54,7 +63,9 @@ class ProxyAnchor(PmlClassLoss):
         zero = cosines.new_zeros(())
         pulls = torch.logaddexp(knobs.alpha * (knobs.margin - cosines), zero)
         pushes = torch.logaddexp(knobs.alpha * (knobs.margin + cosines), zero)
-        same_class = batch.query_labels[:, None] == torch.arange(knobs.num_classes, device=rows.device)
+        same_class = batch.query_labels[:, None] == torch.arange(
+            knobs.num_classes, device=rows.device
+        )
         pulled = torch.where(same_class, pulls, 0).sum(1)
         pushed = torch.where(same_class, 0, pushes).sum(1)
         return pulled + pushed / knobs.num_classes

@@ -46,4 +46,8 @@ class ProxyNCA(PmlClassLoss):
     def build(self, library: Any) -> Any:
         from lab.losses._pml_lean import StableProxyNCA
 
-        return StableProxyNCA(num_classes=self.num_classes, embedding_size=self.dim, softmax_scale=1 / self.temperature)
+        return StableProxyNCA(
+            num_classes=self.num_classes,
+            embedding_size=self.dim,
+            softmax_scale=1 / self.temperature,
+        )

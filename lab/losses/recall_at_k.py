@@ -37,7 +37,9 @@ SIMIX_KS = (1, 2, 4, 8, *range(12, 33, 4))
 """The paper's cut-offs k, without and with SiMix (000, section 4.2)."""
 
 
-def recall_values(above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...], tau1: float) -> Tensor:
+def recall_values(
+    above: Tensor, owner: Tensor, queries: int, ks: tuple[int, ...], tau1: float
+) -> Tensor:
     """Compute 1 - soft recall@k, averaged over `ks`, for each query, [n] (000, eq. 5-7).
 
     above: [p], soft number of items above each positive; owner: int64 [p], the query of each positive.
@@ -90,16 +92,27 @@ class RecallAtK(RankingKnobs, Loss):
         le=MOST_ITEMS,
         source="RS@k, eq. 7, section 4.2",
     )
-    tau1: float = knob("Temperature on ranks.", default=1.0, gt=0, scale="log", unit="ranks", source="RS@k, eq. 5")
-    tau2: float = knob(
-        "Temperature on similarity gaps.", default=0.01, gt=0, scale="log", unit="cosine", source="RS@k, eq. 5"
+    tau1: float = knob(
+        "Temperature on ranks.", default=1.0, gt=0, scale="log", unit="ranks", source="RS@k, eq. 5"
     )
-    simix: bool = knob("Add a virtual example for every pair of positives.", default=False, source="RS@k, eq. 8-10")
+    tau2: float = knob(
+        "Temperature on similarity gaps.",
+        default=0.01,
+        gt=0,
+        scale="log",
+        unit="cosine",
+        source="RS@k, eq. 5",
+    )
+    simix: bool = knob(
+        "Add a virtual example for every pair of positives.", default=False, source="RS@k, eq. 8-10"
+    )
     seed: int = knob("Seed of the mixing weights.", default=0, ge=0, le=2**31 - 1)
 
     def __post_init__(self) -> None:
         if self.knobs.k == ():
-            raise ValueError("RecallAtK: k must hold at least one cut-off, got (); set for instance k=(1, 2, 4).")
+            raise ValueError(
+                "RecallAtK: k must hold at least one cut-off, got (); set for instance k=(1, 2, 4)."
+            )
         self.draws: Any = Draws(self.knobs.seed) if self.knobs.simix else None
 
     @property
@@ -131,13 +144,17 @@ class RecallAtK(RankingKnobs, Loss):
         couples, alpha = self._mixture(batch, alpha)
         labels = torch.cat([batch.query_labels, batch.query_labels[couples[:, 0]]])
         pairs = positive_pairs(labels, labels, exclude_self=True)
-        above = mixed_rank_sums(batch.queries, couples, alpha, pairs, step, exclude_self=not self.ranks_itself)
+        above = mixed_rank_sums(
+            batch.queries, couples, alpha, pairs, step, exclude_self=not self.ranks_itself
+        )
         return recall_values(above, pairs[:, 0], len(labels), ks, knobs.tau1)
 
     def _mixture(self, batch: Batch, alpha: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the pairs of positives to mix, int64 [v 2], and their weights, [v]."""
         if batch.items is not batch.queries:
-            raise ValueError("RecallAtK: simix mixes and ranks the batch itself and takes no ref_emb; leave it out.")
+            raise ValueError(
+                "RecallAtK: simix mixes and ranks the batch itself and takes no ref_emb; leave it out."
+            )
         couples = positive_couples(batch.query_labels)
         if alpha is None:
             return couples, self.draws.uniform((len(couples),), like=batch.queries)

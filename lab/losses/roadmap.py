@@ -47,7 +47,11 @@ class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     with_self = ("paper", "released")
 
     lam: float = knob(
-        "Weight of the calibration loss; SupAP has the rest.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2"
+        "Weight of the calibration loss; SupAP has the rest.",
+        default=0.5,
+        ge=0,
+        le=1,
+        source="ROADMAP, eq. 2",
     )
 
     def __post_init__(self) -> None:
@@ -63,7 +67,9 @@ class Roadmap(CalibrationKnobs, HMinusKnobs, RankingKnobs, Loss):
     def total(self, batch: Batch) -> Tensor:
         similarities = self.calibration.similarities(batch)
         ranking, excess = self._walk(batch)
-        return self._mix(ranking.nanmean(), self.calibration.total_with(batch, similarities, excess))
+        return self._mix(
+            ranking.nanmean(), self.calibration.total_with(batch, similarities, excess)
+        )
 
     def _walk(self, batch: Batch) -> tuple[Tensor, Excess]:
         """Compute SupAP's values, [n], and the excess of the negatives, from one pass over the similarities."""

@@ -39,8 +39,12 @@ class SignalToNoiseRatioContrastive(PairLoss):
     takes_zero_rows = False
     learns_from_negatives = True
 
-    pos_margin: float = knob("Positives closer than this are left alone.", default=0.0, ge=0, unit="variance ratio")
-    neg_margin: float = knob("Negatives farther than this are left alone.", default=1.0, ge=0, unit="variance ratio")
+    pos_margin: float = knob(
+        "Positives closer than this are left alone.", default=0.0, ge=0, unit="variance ratio"
+    )
+    neg_margin: float = knob(
+        "Negatives farther than this are left alone.", default=1.0, ge=0, unit="variance ratio"
+    )
 
     def sides(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return rows whose product is a distance minus 1: (energy of the item - 2 product) / energy of the query."""
@@ -53,7 +57,9 @@ class SignalToNoiseRatioContrastive(PairLoss):
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         tiny = torch.finfo(similarities.dtype).tiny
-        apart = (1 + similarities).clamp_min(tiny)  # those of different rows are not zero, however they are rounded
+        apart = (1 + similarities).clamp_min(
+            tiny
+        )  # those of different rows are not zero, however they are rounded
         equal = pairs.batch.equal_rows(pairs.rows)
         if equal is not None:
             apart = apart.masked_fill(equal, 0)

@@ -58,7 +58,12 @@ class SmoothAP(RankingKnobs, Loss):
     with_self = ("released",)
 
     tau: float = knob(
-        "Temperature of the sigmoid.", default=0.01, gt=0, scale="log", unit="cosine", source="Brown et al. 2020, eq. 5"
+        "Temperature of the sigmoid.",
+        default=0.01,
+        gt=0,
+        scale="log",
+        unit="cosine",
+        source="Brown et al. 2020, eq. 5",
     )
 
     def values(self, batch: Batch) -> Tensor:

@@ -34,9 +34,18 @@ class SoftTriple(PmlClassLoss):
 
     centers_per_class: int = knob("Number of centres of each class.", default=10, ge=1, le=1_000)
     la: float = knob(
-        "Factor by which the similarities to classes are multiplied (lambda).", default=20.0, gt=0, scale="log"
+        "Factor by which the similarities to classes are multiplied (lambda).",
+        default=20.0,
+        gt=0,
+        scale="log",
     )
     gamma: float = knob(
-        "Temperature of the softmax over a class's centres.", default=0.1, gt=0, scale="log", unit="cosine"
+        "Temperature of the softmax over a class's centres.",
+        default=0.1,
+        gt=0,
+        scale="log",
+        unit="cosine",
     )
-    margin: float = knob("Margin by which an image's own class must lead.", default=0.01, ge=0, le=2, unit="cosine")
+    margin: float = knob(
+        "Margin by which an image's own class must lead.", default=0.01, ge=0, le=2, unit="cosine"
+    )

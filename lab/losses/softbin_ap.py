@@ -47,7 +47,11 @@ class SoftBinAP(RankingKnobs, Loss):
     with_self = ("paper", "released")
 
     bins: int | None = knob(
-        "Number of bins; none: 20 (paper) or 25 (released).", default=None, ge=2, le=10_000, source="Revaud et al. 2019"
+        "Number of bins; none: 20 (paper) or 25 (released).",
+        default=None,
+        ge=2,
+        le=10_000,
+        source="Revaud et al. 2019",
     )
     low: float | None = knob(
         "Centre of the lowest bin; the highest is 1. None: -1 (paper) or 0 (released).",

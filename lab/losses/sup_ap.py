@@ -35,13 +35,27 @@ class HMinusKnobs(HasKnobs):
     """The shape of H-, shared with ROADMAP."""
 
     tau: float = knob(
-        "Temperature of the sigmoid part.", default=0.01, gt=0, scale="log", unit="cosine", source="ROADMAP, eq. 4"
+        "Temperature of the sigmoid part.",
+        default=0.01,
+        gt=0,
+        scale="log",
+        unit="cosine",
+        source="ROADMAP, eq. 4",
     )
     rho: float = knob(
-        "Slope of H- beyond delta.", default=100.0, ge=0, scale="log", unit="1 / cosine", source="ROADMAP, eq. 4"
+        "Slope of H- beyond delta.",
+        default=100.0,
+        ge=0,
+        scale="log",
+        unit="1 / cosine",
+        source="ROADMAP, eq. 4",
     )
     delta: float = knob(
-        "Gap at which the linear part begins.", default=0.05, ge=0, unit="cosine", source="ROADMAP, eq. 4"
+        "Gap at which the linear part begins.",
+        default=0.05,
+        ge=0,
+        unit="cosine",
+        source="ROADMAP, eq. 4",
     )
     offset: float | None = knob(
         "Value of H- just after delta; none: continuous (paper) or 1.44 (released).",
@@ -49,7 +63,10 @@ class HMinusKnobs(HasKnobs):
         source="ROADMAP, eq. 4",
     )
     start: float = knob(
-        "Value that is added to H- between a gap of zero and delta.", default=0.5, ge=0, source="ROADMAP, eq. 4"
+        "Value that is added to H- between a gap of zero and delta.",
+        default=0.5,
+        ge=0,
+        source="ROADMAP, eq. 4",
     )
     lift_ties: bool = knob(
         "Count a tie as 1, so that the bound also holds at ties (slower); otherwise as 0.5, as the released code does.",

@@ -47,9 +47,15 @@ class TripletMargin(TripletLoss):
     family = "triplet"
 
     margin: float = knob(
-        "Margin by which positives must be nearer than negatives.", default=0.05, ge=0, le=2, unit="distance"
+        "Margin by which positives must be nearer than negatives.",
+        default=0.05,
+        ge=0,
+        le=2,
+        unit="distance",
     )
-    swap: bool = knob("Use the distance from positive to negative where it is smaller.", default=False)
+    swap: bool = knob(
+        "Use the distance from positive to negative where it is smaller.", default=False
+    )
     smooth: bool = knob("Use log(1 + exp) instead of the hinge.", default=False)
     triplets_per_anchor: int | None = knob(
         "Random triplets for each anchor; none: every triplet.", default=None, ge=1, le=MOST_ITEMS
@@ -102,10 +108,14 @@ class TripletMargin(TripletLoss):
             return nothing, nothing.detach()
         return torch.stack(totals).sum(0)[:, None], torch.stack(counts).sum(0)[:, None].to(apart)
 
-    def terms_of_triplets(self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch) -> tuple[Tensor, Tensor]:
+    def terms_of_triplets(
+        self, apart: Tensor, triplets: Triplets, rows: slice, batch: Batch
+    ) -> tuple[Tensor, Tensor]:
         query, positive, negative = triplets
         to_negative = apart[query, negative]
-        if self.knobs.swap:  # the rows are the whole batch, so there are distances from every positive
+        if (
+            self.knobs.swap
+        ):  # the rows are the whole batch, so there are distances from every positive
             to_negative = torch.minimum(to_negative, apart[positive, negative])
         losses = self._of_gaps(apart[query, positive] - to_negative)
         total = summed_by_query(losses, query, len(apart))
@@ -115,7 +125,11 @@ class TripletMargin(TripletLoss):
     def _of_gaps(self, gaps: Tensor) -> Tensor:
         """Compute the loss of triplets from the distance of the positive minus that of the negative."""
         violations = gaps + self.knobs.margin
-        return torch.nn.functional.softplus(violations) if self.knobs.smooth else violations.clamp_min(0)
+        return (
+            torch.nn.functional.softplus(violations)
+            if self.knobs.smooth
+            else violations.clamp_min(0)
+        )
 
 
 def _distance_weighted(batch: Batch) -> Triplets:

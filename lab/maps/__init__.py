@@ -20,7 +20,11 @@ METHODS: tuple[Method, ...] = ("pca", "umap", "tsne")
 
 
 def project(
-    vectors: Any, method: Method = "pca", seed: int = 0, neighbours: int = 15, start: np.ndarray | None = None
+    vectors: Any,
+    method: Method = "pca",
+    seed: int = 0,
+    neighbours: int = 15,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Map vectors [n d] to the plane, float32 [n 2]; the result is the same for the same seed.
 
@@ -51,7 +55,9 @@ def project(
     if neighbours < 2:
         raise ValueError(f"A map keeps at least 2 neighbours together, got {neighbours}.")
     if start is not None and (np.shape(start) != (len(vectors), 2) or not np.isfinite(start).all()):
-        raise ValueError(f"The start of a map of {len(vectors)} points must be finite [n 2], got {np.shape(start)}.")
+        raise ValueError(
+            f"The start of a map of {len(vectors)} points must be finite [n 2], got {np.shape(start)}."
+        )
     if method not in METHODS:
         raise ValueError(f"There is no map {method!r}; there are {', '.join(METHODS)}.")
 
@@ -86,7 +92,9 @@ def place(vectors: Any, known: Any, flat: np.ndarray, k: int = 5) -> np.ndarray:
     known = _check_rows(known, "vector")
     flat = _check_rows(flat, "place")
     if flat.shape != (len(known), 2):
-        raise ValueError(f"{len(known)} vectors and places {list(flat.shape)} on the map do not belong together.")
+        raise ValueError(
+            f"{len(known)} vectors and places {list(flat.shape)} on the map do not belong together."
+        )
     if not 1 <= k <= len(known):
         raise ValueError(f"k must be between 1 and the {len(known)} known points, got {k}.")
     from lab import search
@@ -116,7 +124,9 @@ def nearest(vectors: Any, k: int) -> np.ndarray:
     """
     vectors = _check_rows(vectors, "vector", np.float32)
     if not 1 <= k < len(vectors):
-        raise ValueError(f"k must be between 1 and the {len(vectors) - 1} others of a vector, got {k}.")
+        raise ValueError(
+            f"k must be between 1 and the {len(vectors) - 1} others of a vector, got {k}."
+        )
     return _nearest_by_cosine(vectors, k)[1]
 
 
@@ -147,7 +157,9 @@ def quality(vectors: Any, flat: np.ndarray, k: int = 10) -> dict[str, float]:
     flat = _check_rows(flat, "place")
     count = len(vectors)
     if len(flat) != count:
-        raise ValueError(f"{count} vectors and {len(flat)} places on the map do not belong together.")
+        raise ValueError(
+            f"{count} vectors and {len(flat)} places on the map do not belong together."
+        )
     if not 1 <= k < count / 2:
         raise ValueError(f"k must be at least 1 and less than half of the {count} points, got {k}.")
     true_neighbours = _nearest(_unit(vectors.astype(np.float32)), k)
@@ -170,12 +182,16 @@ def _check_rows(rows: Any, noun: str, dtype: type | None = None) -> np.ndarray:
     """
     table = as_array(rows, f"{noun}s")
     if table.ndim != 2 or table.dtype.kind not in "biuf" or not table.shape[1]:
-        raise ValueError(f"The {noun}s must be numbers [n d], got {table.dtype} {list(table.shape)}.")
+        raise ValueError(
+            f"The {noun}s must be numbers [n d], got {table.dtype} {list(table.shape)}."
+        )
     if dtype is not None:
         table = table.astype(dtype, copy=False)
     bad = np.flatnonzero(~np.isfinite(table).all(1))
     if len(bad):
-        raise ValueError(f"{noun.capitalize()} {bad[0]} holds NaN or infinity, so it has no place on a map.")
+        raise ValueError(
+            f"{noun.capitalize()} {bad[0]} holds NaN or infinity, so it has no place on a map."
+        )
     return table
 
 
@@ -224,7 +240,9 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int, start: np.ndarray | N
     indices = np.hstack([itself, rows])
     all_distances = np.hstack([np.zeros_like(distances[:, :1]), distances])
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # it warns that no points can be added later
+        warnings.filterwarnings(
+            "ignore", "precomputed_knn"
+        )  # it warns that no points can be added later
         reducer = umap.UMAP(
             n_neighbors=count,
             metric="cosine",
@@ -274,5 +292,7 @@ def _nearest(points: np.ndarray, k: int) -> np.ndarray:
 
     neighbours = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(return_distance=False)
     itself = neighbours == np.arange(len(points))[:, None]
-    itself[~itself.any(1), -1] = True  # a point with many duplicates may not be listed: drop its last neighbour
+    itself[~itself.any(1), -1] = (
+        True  # a point with many duplicates may not be listed: drop its last neighbour
+    )
     return neighbours[~itself].reshape(len(points), k)

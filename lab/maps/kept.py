@@ -173,7 +173,11 @@ class Chart:
             return {"state": "failed", "sentence": state["sentence"]}
         worker = Worker.read(state.get("worker"))
         if worker is not None and worker.alive:
-            return {"state": "working", "done": state.get("done", 0), "total": state.get("total", 1)}
+            return {
+                "state": "working",
+                "done": state.get("done", 0),
+                "total": state.get("total", 1),
+            }
 
         # The process ended without a result: report its last message.
         reason = "There was no message; it may have been killed."
@@ -181,7 +185,10 @@ class Chart:
             lines = read_small(self._log).decode(errors="replace").strip().splitlines()
             if lines:
                 reason = f"It said: {lines[-1][:300]}"
-        return {"state": "failed", "sentence": f"The process that drew the map ended early. {reason}"}
+        return {
+            "state": "failed",
+            "sentence": f"The process that drew the map ended early. {reason}",
+        }
 
     def start(self, *others: str) -> None:
         """Start a process that computes the map, and then the maps of other splits.
@@ -208,7 +215,12 @@ class Chart:
                     start_new_session=True,
                 )
             worker = Worker.of(process.pid)
-            state = {"worker": worker and worker.as_dict(), "of": self.fingerprint, "done": 0, "total": 1}
+            state = {
+                "worker": worker and worker.as_dict(),
+                "of": self.fingerprint,
+                "done": 0,
+                "total": 1,
+            }
             write_json(self._job, state)
 
     def work(self) -> None:
@@ -267,4 +279,6 @@ if __name__ == "__main__":
     if hasattr(os, "nice"):
         os.nice(15)
     for split in splits:
-        Chart(Run(folder), split, next(method for method in lab.maps.METHODS if method == name)).work()
+        Chart(
+            Run(folder), split, next(method for method in lab.maps.METHODS if method == name)
+        ).work()

@@ -69,7 +69,9 @@ class Sheet:
 
     @cached_property
     def _index(self) -> lab.search.Index:
-        return lab.search.create("exact", device=self.device, similarity=self.similarity).build(self.whole)
+        return lab.search.create("exact", device=self.device, similarity=self.similarity).build(
+            self.whole
+        )
 
     def prepare(self) -> bool:
         """Build the index now, and not at the first search."""
@@ -78,7 +80,9 @@ class Sheet:
     def neighbours(self, item: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest other images in the full space: items int64 [k], similarities [k], nearest first."""
         row = self.row(item)
-        scores, nearest = self._index.neighbours(self.whole.vectors[row], min(k + 1, len(self.whole)))
+        scores, nearest = self._index.neighbours(
+            self.whole.vectors[row], min(k + 1, len(self.whole))
+        )
         others = nearest[0] != row
         nearest_others = nearest[0][others][:k]
         return self.whole.items[nearest_others], scores[0][others][:k]
@@ -114,12 +118,18 @@ class Map:
         """
         moments_of_step = np.flatnonzero(self.steps == step)
         if not len(moments_of_step):
-            raise ValueError(f"This map was laid out without step {step:,}; choose another step, or reload the page.")
+            raise ValueError(
+                f"This map was laid out without step {step:,}; choose another step, or reload the page."
+            )
         moment = int(moments_of_step[0])
-        return self.flat[moment], {name: float(values[moment]) for name, values in self.quality.items()}
+        return self.flat[moment], {
+            name: float(values[moment]) for name, values in self.quality.items()
+        }
 
 
-def sheet(run: Run, split: str, step: int | None = None, known: Sequence[EmbeddingSet] = ()) -> Sheet:
+def sheet(
+    run: Run, split: str, step: int | None = None, known: Sequence[EmbeddingSet] = ()
+) -> Sheet:
     """Return all images of a split, queries and gallery; or the validation images after a step.
 
     Args:
@@ -156,14 +166,18 @@ def stratified(labels: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
         return np.arange(count)
     random = np.random.default_rng(seed)
     order = random.permutation(count)
-    order = order[np.argsort(labels[order], kind="stable")]  # class by class, in random order within each
+    order = order[
+        np.argsort(labels[order], kind="stable")
+    ]  # class by class, in random order within each
 
     # Equal steps along that order take from each class its share, to within one image.
     positions = ((np.arange(most) + random.random()) * (count / most)).astype(np.int64)
     return np.sort(order[positions])
 
 
-def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method) -> Generator[int, None, Map]:
+def draw(
+    vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.Method
+) -> Generator[int, None, Map]:
     """Compute the maps of the same points at several moments, each aligned with the one before.
 
     Yields:
@@ -186,7 +200,9 @@ def draw(vectors: Sequence[np.ndarray], steps: Sequence[int], method: lab.maps.M
     return Map(np.asarray(steps, np.int64), np.stack(flat), quality)
 
 
-def laid_out(vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | None = None) -> np.ndarray:
+def laid_out(
+    vectors: np.ndarray, method: lab.maps.Method, start: np.ndarray | None = None
+) -> np.ndarray:
     """Return the places of points, float32 [n 2].
 
     If there are many points, UMAP and t-SNE compute the map of a sample, and the others are placed near their
@@ -232,7 +248,9 @@ def renumbered(second: EmbeddingSet, joined: Joined) -> EmbeddingSet:
     return replace(second.take(np.flatnonzero(shared)), items=first_items[place[shared]])
 
 
-def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method, k: int = 50) -> TwoMaps:
+def two_maps(
+    first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method, k: int = 50
+) -> TwoMaps:
     """Map the images that two spaces share by their item numbers, at most `COMPARED` of them.
 
     The second map starts from the first. For two runs on different data, call `renumbered` first.
@@ -257,7 +275,10 @@ def two_maps(first: EmbeddingSet, second: EmbeddingSet, method: lab.maps.Method,
         before=before,
         after=after,
         near=(lab.maps.nearest(first_vectors, k), lab.maps.nearest(second_vectors, k)),
-        agreement=(_quality(first_vectors, before)["agreement"], _quality(second_vectors, after)["agreement"]),
+        agreement=(
+            _quality(first_vectors, before)["agreement"],
+            _quality(second_vectors, after)["agreement"],
+        ),
         total=len(items),
     )
 
@@ -276,6 +297,8 @@ def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:
         return [sheet(run, split).on_map.vectors], [-1]
     vectors = {}
     for step in run.frames():
-        with suppress(ValueError, FileNotFoundError):  # a running training may have removed this frame
+        with suppress(
+            ValueError, FileNotFoundError
+        ):  # a running training may have removed this frame
             vectors[step] = sheet(run, "validation", step).on_map.vectors
     return list(vectors.values()), list(vectors)

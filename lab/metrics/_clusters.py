@@ -28,7 +28,10 @@ class ClusterMetric(Metric):
         "Number of clusters; by default the number of classes.", default=None, ge=1, le=MOST_ITEMS
     )
     restarts: int = knob(
-        "Number of k-means runs, of which the one with the lowest inertia is kept.", default=1, ge=1, le=10_000
+        "Number of k-means runs, of which the one with the lowest inertia is kept.",
+        default=1,
+        ge=1,
+        le=10_000,
     )
     seed: int = knob("Seed of the first centroids.", default=0, ge=0)
 
@@ -62,10 +65,14 @@ def clusters(embeddings: EmbeddingSet, knobs: Any) -> np.ndarray:
 
     count = knobs.clusters or len(np.unique(embeddings.labels))
     if count > len(embeddings):
-        raise ValueError(f"clusters must be at most the number of embeddings, {len(embeddings)}, got {count}.")
+        raise ValueError(
+            f"clusters must be at most the number of embeddings, {len(embeddings)}, got {count}."
+        )
     with warnings.catch_warnings():
         # The warning says that there are fewer distinct points than clusters; empty clusters do no harm here.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(embeddings.vectors)
+        model = KMeans(count, n_init=knobs.restarts, random_state=knobs.seed).fit(
+            embeddings.vectors
+        )
     _last = (weakref.ref(embeddings), settings, model.labels_)
     return model.labels_

@@ -48,13 +48,17 @@ class BatchCounts:
         )
 
 
-def juxtaposed_precision(positives: np.ndarray, before: np.ndarray, negatives_before: np.ndarray) -> np.ndarray:
+def juxtaposed_precision(
+    positives: np.ndarray, before: np.ndarray, negatives_before: np.ndarray
+) -> np.ndarray:
     """float64 [q]: sum over batches b and j = 1..positives_b of (j + before_b) / (j + before_b + negatives_before_b).
 
     All arguments are [q K]. The sum runs over a batch's positives; 001 prints B as its upper end.
     """
     queries, batches = positives.shape
-    cell = np.repeat(np.arange(positives.size), positives.ravel())  # query and batch of each positive
+    cell = np.repeat(
+        np.arange(positives.size), positives.ravel()
+    )  # query and batch of each positive
     first = np.cumsum(positives.ravel()) - positives.ravel()
     j = np.arange(len(cell)) - first[cell] + 1
     place = j + before.ravel()[cell]
@@ -64,7 +68,9 @@ def juxtaposed_precision(positives: np.ndarray, before: np.ndarray, negatives_be
 
 def bound_8(counts: BatchCounts) -> np.ndarray:
     """float64 [q]: eq. 8, the gap if perfectly ranked batches follow each other in the given order."""
-    precision = juxtaposed_precision(counts.positives, _sum_before(counts.positives), _sum_before(counts.negatives))
+    precision = juxtaposed_precision(
+        counts.positives, _sum_before(counts.positives), _sum_before(counts.negatives)
+    )
     return 1 - _mean_over_positives(precision, counts)
 
 
@@ -132,12 +138,16 @@ def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
     positives_of = positives @ member.T
     negatives_of = negatives @ member.T + (counts.negatives * no_positive).sum(1)[:, None]
     high_positives_of = high_positives @ member.T
-    high_negatives_of = high_negatives @ member.T + (counts.high_negatives * no_positive).sum(1)[:, None]
+    high_negatives_of = (
+        high_negatives @ member.T + (counts.high_negatives * no_positive).sum(1)[:, None]
+    )
 
     longest = positives_of.max() + negatives_of.max() + 2
     harmonic = np.concatenate([[0], np.cumsum(1 / np.arange(1, longest))])
 
-    def precision_sum(count: np.ndarray, ahead: np.ndarray, negatives_ahead: np.ndarray) -> np.ndarray:
+    def precision_sum(
+        count: np.ndarray, ahead: np.ndarray, negatives_ahead: np.ndarray
+    ) -> np.ndarray:
         """Sum over j = 1..count of (j + ahead) / (j + ahead + negatives_ahead), by differences of harmonic numbers."""
         start = ahead + negatives_ahead
         return count - negatives_ahead * (harmonic[start + count] - harmonic[start])
@@ -150,8 +160,12 @@ def _least_of_all_orders(counts: BatchCounts) -> np.ndarray:
         earlier = after - 2**batch
         calibrated = high_positives[:, [batch]]
         others = positives[:, [batch]] - calibrated
-        gain = precision_sum(calibrated, high_positives_of[:, earlier], high_negatives_of[:, earlier])
-        gain = gain + precision_sum(others, positives_of[:, earlier] + calibrated, negatives_of[:, earlier])
+        gain = precision_sum(
+            calibrated, high_positives_of[:, earlier], high_negatives_of[:, earlier]
+        )
+        gain = gain + precision_sum(
+            others, positives_of[:, earlier] + calibrated, negatives_of[:, earlier]
+        )
         least[:, after] = np.minimum(least[:, after], least[:, earlier] + gain)
     return least[:, -1]
 
@@ -176,7 +190,9 @@ def _worst_sum(positives: np.ndarray, negatives: np.ndarray, ahead: np.ndarray) 
     most = np.repeat((negatives * no_positive).sum(1)[:, None], len(places), 1)
 
     # Pack one batch after another, those with a positive first; the others are in `most` already.
-    columns = np.argsort(no_positive, axis=1, kind="stable")[:, : (~no_positive).sum(1).max(initial=0)]
+    columns = np.argsort(no_positive, axis=1, kind="stable")[
+        :, : (~no_positive).sum(1).max(initial=0)
+    ]
     for batch in columns.T[:, :, None]:
         weight = np.take_along_axis(positives, batch, 1)
         worth = np.take_along_axis(negatives, batch, 1) * (weight > 0)
@@ -203,7 +219,9 @@ def _divide(sums: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 
-def batches(items: int, batch_size: int, seed: int, ties: Literal["gallery", "shuffled"] = "gallery") -> np.ndarray:
+def batches(
+    items: int, batch_size: int, seed: int, ties: Literal["gallery", "shuffled"] = "gallery"
+) -> np.ndarray:
     """Split the items at random into batches, int64 [K batch_size]; -1 fills up the last batch.
 
     Within a batch, items are in the order that a search gives to equal scores, as in the whole ranking.
@@ -247,14 +265,23 @@ def batch_counts(evidence: Evidence, members: np.ndarray, alpha: float, beta: fl
         rows = np.arange(start, min(start + step, len(queries)))
         scores = np.full((len(rows), members.size), -np.inf, np.float32)
         scores[:, present] = space.block_scores(queries[start : start + step], items).numpy()
-        blocks.append(_block_counts(rows, scores, evidence.ranking, members, alpha_score, beta_score))
+        blocks.append(
+            _block_counts(rows, scores, evidence.ranking, members, alpha_score, beta_score)
+        )
 
-    columns = {name: np.concatenate([getattr(block, name) for block in blocks]) for name in vars(blocks[0])}
+    columns = {
+        name: np.concatenate([getattr(block, name) for block in blocks]) for name in vars(blocks[0])
+    }
     return BatchCounts(**columns)
 
 
 def _block_counts(
-    rows: np.ndarray, similarity: np.ndarray, ranking: Ranking, members: np.ndarray, alpha: np.float32, beta: np.float32
+    rows: np.ndarray,
+    similarity: np.ndarray,
+    ranking: Ranking,
+    members: np.ndarray,
+    alpha: np.float32,
+    beta: np.float32,
 ) -> BatchCounts:
     """Count for the queries `rows`, [a], from their similarities to the items of all batches, [a K B]."""
     # Position of each gallery item among the members; the last entry, -1, serves a query that is not in the gallery.
@@ -348,10 +375,18 @@ class DecomposabilityGap(Metric):
     needs = "embeddings"
     reads_gallery = True
 
-    batch_size: int = knob("Items in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", source="ROADMAP, eq. 6")
-    alpha: float = knob("Similarity that positives should reach.", default=0.9, ge=-1, le=1, source="ROADMAP, eq. 7")
+    batch_size: int = knob(
+        "Items in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", source="ROADMAP, eq. 6"
+    )
+    alpha: float = knob(
+        "Similarity that positives should reach.", default=0.9, ge=-1, le=1, source="ROADMAP, eq. 7"
+    )
     beta: float = knob(
-        "Similarity that negatives should not exceed.", default=0.6, ge=-1, le=1, source="ROADMAP, eq. 7"
+        "Similarity that negatives should not exceed.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        source="ROADMAP, eq. 7",
     )
     seed: int = knob("Seed of the split into batches.", default=0, ge=0)
 
@@ -363,7 +398,9 @@ class DecomposabilityGap(Metric):
 
     def __call__(self, evidence: Evidence) -> Measurement:
         knobs = self.knobs
-        members = batches(len(evidence.gallery), knobs.batch_size, knobs.seed, evidence.ranking.ties)
+        members = batches(
+            len(evidence.gallery), knobs.batch_size, knobs.seed, evidence.ranking.ties
+        )
         counts = batch_counts(evidence, members, knobs.alpha, knobs.beta)
         precision = positive_ranks(evidence.ranking).average_precision
         has_positive = counts.positives > 0

@@ -45,7 +45,9 @@ class HierarchicalAp(Metric):
         indices = torch.arange(len(items))
         values: dict[str, list[np.ndarray]] = {f"AP-{level}": [] for level in levels}
         for rows in torch.arange(len(queries)).split(max(1, CELLS // len(items))):
-            keys = sort_keys.pack(space.block_scores(queries[rows], items), indices, evidence.ranking.ties)
+            keys = sort_keys.pack(
+                space.block_scores(queries[rows], items), indices, evidence.ranking.ties
+            )
 
             # A query that is in the gallery is ranked last and is not relevant to itself.
             in_gallery = self_index[rows] >= 0
@@ -53,7 +55,9 @@ class HierarchicalAp(Metric):
             order = keys.argsort(dim=1, descending=True)
             ranked = (keys.gather(1, order) != sort_keys.NOTHING).numpy()
             for level, (query_labels, gallery_labels) in levels.items():
-                precision = _average_precision(order.numpy(), ranked, query_labels[rows.numpy()], gallery_labels)
+                precision = _average_precision(
+                    order.numpy(), ranked, query_labels[rows.numpy()], gallery_labels
+                )
                 values[f"AP-{level}"].append(precision)
         return measurement({column: np.concatenate(parts) for column, parts in values.items()})
 

@@ -27,7 +27,9 @@ class HitRateAtK(Metric):
         array([1., 1., 0., 1., 1., 0.])
     """
 
-    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8), ge=1, le=MOST_ITEMS, source="RS@k, section 4.1")
+    k: tuple[int, ...] = knob(
+        "Cut-offs k.", default=(1, 2, 4, 8), ge=1, le=MOST_ITEMS, source="RS@k, section 4.1"
+    )
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

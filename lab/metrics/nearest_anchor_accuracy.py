@@ -53,7 +53,11 @@ class NearestAnchorAccuracy(Metric):
         labels = np.arange(len(anchors))
         if evidence.anchor_labels is not None:
             labels = np.asarray(evidence.anchor_labels)
-        if anchors.ndim != 2 or anchors.shape[1] != query.vectors.shape[1] or len(labels) != len(anchors):
+        if (
+            anchors.ndim != 2
+            or anchors.shape[1] != query.vectors.shape[1]
+            or len(labels) != len(anchors)
+        ):
             raise ValueError(
                 f"The anchors must be [c d] with d = {query.vectors.shape[1]} and one label each, got shape "
                 f"{anchors.shape} and {len(labels)} labels."

@@ -55,12 +55,18 @@ class Opis(Metric):
 
         unknown = int((~labelled(evidence.gallery.labels)).sum())
         if unknown and evidence.ranking.positive_grades is None:
-            evidence = replace(evidence, ranking=replace(evidence.ranking, left_out=unknown)).of_labelled()
+            evidence = replace(
+                evidence, ranking=replace(evidence.ranking, left_out=unknown)
+            ).of_labelled()
         ranking = evidence.ranking
         if ranking.positive_grades is not None:
-            raise ValueError("opis compares classes, and these queries have judged images instead; leave it out.")
+            raise ValueError(
+                "opis compares classes, and these queries have judged images instead; leave it out."
+            )
         _, groups = np.unique(ranking.query_labels, return_inverse=True)
-        counts = count_pairs(evidence.query, evidence.gallery, evidence.similarity, ranking.self_index, groups)
+        counts = count_pairs(
+            evidence.query, evidence.gallery, evidence.similarity, ranking.self_index, groups
+        )
         value = inconsistency(counts, self.knobs.low, self.knobs.high)
         return Measurement({"OPIS": value}, excluded=int((ranking.num_positives == 0).sum()))
 
@@ -84,4 +90,6 @@ def utilities(same: np.ndarray, other: np.ndarray) -> np.ndarray:
     sensitivity = same[has_pairs] / same[has_pairs, :1]
     specificity = 1 - other[has_pairs] / other[has_pairs, :1]
     total = sensitivity + specificity
-    return np.divide(2 * sensitivity * specificity, total, out=np.zeros_like(total), where=total > 0)
+    return np.divide(
+        2 * sensitivity * specificity, total, out=np.zeros_like(total), where=total > 0
+    )

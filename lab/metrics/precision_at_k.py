@@ -26,7 +26,9 @@ class PrecisionAtK(Metric):
         array([0.5, 0.5, 0. , 0.5, 0.5, 0. ])
     """
 
-    k: tuple[int, ...] = knob("Lengths of the list.", default=(20, 100), ge=1, le=MOST_ITEMS, source="CAM, section 4.2")
+    k: tuple[int, ...] = knob(
+        "Lengths of the list.", default=(20, 100), ge=1, le=MOST_ITEMS, source="CAM, section 4.2"
+    )
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

@@ -26,7 +26,9 @@ class RecallAtK(Metric):
         {'recall@1': 0.333, 'recall@5': 1.0}
     """
 
-    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8), ge=1, le=MOST_ITEMS, source="RS@k, eq. 1")
+    k: tuple[int, ...] = knob(
+        "Cut-offs k.", default=(1, 2, 4, 8), ge=1, le=MOST_ITEMS, source="RS@k, eq. 1"
+    )
 
     def __call__(self, evidence: Evidence) -> Measurement:
         ranks = positive_ranks(evidence.ranking)

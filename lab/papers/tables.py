@@ -22,10 +22,21 @@ class Title(NamedTuple):
 
 
 TITLES = {
-    "000": Title("RS@k", "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)"),
-    "001": Title("ROADMAP", "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)"),
-    "002": Title("DML deck", "Best Practice DML, lecture slides on good practice in deep metric learning"),
-    "003": Title("CAM", "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)"),
+    "000": Title(
+        "RS@k",
+        "Recall@k Surrogate Loss with Large Batches and Similarity Mixup (Patel et al., 2022)",
+    ),
+    "001": Title(
+        "ROADMAP",
+        "Robust and Decomposable Average Precision for Image Retrieval (Ramzi et al., 2021)",
+    ),
+    "002": Title(
+        "DML deck", "Best Practice DML, lecture slides on good practice in deep metric learning"
+    ),
+    "003": Title(
+        "CAM",
+        "Class Anchor Margin Loss for Content-Based Image Retrieval (Ghita and Ionescu, 2023)",
+    ),
     "004": Title(
         "Contextual",
         "Supervised Metric Learning to Rank for Retrieval via Contextual Similarity Optimization (Liao et al.)",
@@ -125,7 +136,13 @@ def _all() -> tuple[PublishedRow, ...]:
 
 
 def _row(
-    block: dict, method: str, loss: str | None, encoder: str, dim: int | None, numbers: list, extra: dict | None = None
+    block: dict,
+    method: str,
+    loss: str | None,
+    encoder: str,
+    dim: int | None,
+    numbers: list,
+    extra: dict | None = None,
 ) -> PublishedRow:
     """Return the row that a block of `tables.yaml` lists; `extra` holds facts of this row alone."""
     extra = extra or {}
@@ -192,7 +209,9 @@ def _notes(block: dict, extra: dict) -> Iterator[str]:
         yield "{} ± {} ms a search, on the authors' machine.".format(*extra["milliseconds"])
 
 
-def rows(data: Collection[str] | None = None, loss: Collection[str] | None = None) -> tuple[PublishedRow, ...]:
+def rows(
+    data: Collection[str] | None = None, loss: Collection[str] | None = None
+) -> tuple[PublishedRow, ...]:
     """Return published rows in the order of the papers, optionally only those of the given data sets and losses."""
     selected = _all()
     if data is not None:

@@ -108,7 +108,9 @@ def page(
     return web_page.filled(HERE / "playground.html", blanks)
 
 
-def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] | None = None) -> str:
+def of_batch(
+    embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] | None = None
+) -> str:
     """The page for a batch of a run: its first images, whole classes at a time, at most 64 of them.
 
     Args:
@@ -122,9 +124,14 @@ def of_batch(embedded: EmbeddingSet, images: ImageSet, start: Mapping[str, Any] 
     _, first, codes = np.unique(embedded.labels, return_index=True, return_inverse=True)
     rows = np.sort(np.argsort(first[codes], kind="stable")[:MOST])
     some = embedded.take(rows)
-    names = [f"{images.class_name(label)}, image {item}" for label, item in zip(some.labels, some.items, strict=True)]
+    names = [
+        f"{images.class_name(label)}, image {item}"
+        for label, item in zip(some.labels, some.items, strict=True)
+    ]
     kinds = [images.class_name(label) for label in some.labels]
-    return page(some.vectors, kinds, names, [_picture(images, int(item)) for item in some.items], start)
+    return page(
+        some.vectors, kinds, names, [_picture(images, int(item)) for item in some.items], start
+    )
 
 
 def _picture(images: ImageSet, item: int) -> Image.Image:
@@ -163,7 +170,13 @@ def _crowd() -> dict[str, Any]:
     labels = [c for c in range(classes) for _ in range(each)]
     kinds = [f"class {chr(65 + c)}" for c in range(classes)]
     names = [f"{kinds[label]}, point {1 + i % each}" for i, label in enumerate(labels)]
-    told = {"name": "crowd", "title": "64 points, 8 classes", "kinds": kinds, "labels": labels, "names": names}
+    told = {
+        "name": "crowd",
+        "title": "64 points, 8 classes",
+        "kinds": kinds,
+        "labels": labels,
+        "names": names,
+    }
     return told | {"pictures": [""] * len(labels)}
 
 
@@ -176,7 +189,9 @@ def _handed(
             f"{list(labels.shape)}."
         )
     if not np.isfinite(vectors).all():
-        raise ValueError("The playground takes finite vectors; drop the rows that hold NaN or infinity.")
+        raise ValueError(
+            "The playground takes finite vectors; drop the rows that hold NaN or infinity."
+        )
     kinds, numbers = np.unique(labels, return_inverse=True)
     return {
         "name": "handed",
@@ -212,7 +227,9 @@ def _knobs() -> dict[str, list[dict[str, Any]]]:
     from lab import losses
     from lab.core.knobs import describe
 
-    return {name: [_field(knob) for knob in describe(losses.get(name).Knobs)] for name in loss_names()}
+    return {
+        name: [_field(knob) for knob in describe(losses.get(name).Knobs)] for name in loss_names()
+    }
 
 
 def loss_names() -> tuple[str, ...]:
@@ -224,13 +241,20 @@ def _field(knob: Knob) -> dict[str, Any]:
     """A setting as the form draws it."""
     from lab.core.knobs import labels, sliders
 
-    told = {"name": knob.name, "label": labels.name_in_words(knob), "help": knob.help, "default": knob.default}
+    told = {
+        "name": knob.name,
+        "label": labels.name_in_words(knob),
+        "help": knob.help,
+        "default": knob.default,
+    }
     if knob.many:
         return told | {"kind": "lengths"}
     if knob.kind is bool and not knob.optional:
         return told | {"kind": "bool"}
     if knob.kind is bool:
-        return told | {"choices": [["null", "as the variant has it"], ["true", "yes"], ["false", "no"]]}
+        return told | {
+            "choices": [["null", "as the variant has it"], ["true", "yes"], ["false", "no"]]
+        }
     if knob.choices:
         return told | {"choices": [[json.dumps(choice), choice] for choice in knob.choices]}
     low, high = sliders.span(knob)

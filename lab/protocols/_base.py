@@ -52,7 +52,11 @@ class Protocol(HasKnobs):
         raise NotImplementedError(f"{type(self).__name__} must define conduct.")
 
     def outcome(
-        self, rows: Sequence[OutcomeRow], over: str, notes: Sequence[str], columns: Sequence[str] = ()
+        self,
+        rows: Sequence[OutcomeRow],
+        over: str,
+        notes: Sequence[str],
+        columns: Sequence[str] = (),
     ) -> Outcome:
         """Return the outcome of these rows, with this protocol's name, source and settings."""
         return Outcome(
@@ -74,7 +78,12 @@ class JudgingProtocol(Protocol):
 
     metrics: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
-    seeds: int = knob("Number of runs to train, each with another seed, if no run is named.", default=1, ge=1, le=1000)
+    seeds: int = knob(
+        "Number of runs to train, each with another seed, if no run is named.",
+        default=1,
+        ge=1,
+        le=1000,
+    )
 
     def judge(self, run: Run) -> Judgement:
         """Measure a finished run; writes nothing.
@@ -148,7 +157,10 @@ def seed_range(config: RunConfig, count: int) -> range:
 
 def one_run_per_seed(config: RunConfig, count: int, prefix: str = "") -> dict[str, RunConfig]:
     """Return `count` configurations that differ in the seed, by the names of their runs, such as `seed-0`."""
-    return {f"{prefix}seed-{seed}": config.changed("training.seed", seed) for seed in seed_range(config, count)}
+    return {
+        f"{prefix}seed-{seed}": config.changed("training.seed", seed)
+        for seed in seed_range(config, count)
+    }
 
 
 def without_recordings(config: RunConfig) -> RunConfig:
@@ -164,7 +176,9 @@ def require_test_split(dataset: ImageSet, protocol: str) -> None:
     """
     if "test" not in dataset.splits:
         splits = ", ".join(dataset.splits) or "none"
-        raise ValueError(f"{protocol} measures on test images, but {dataset.name} has none (its splits: {splits}).")
+        raise ValueError(
+            f"{protocol} measures on test images, but {dataset.name} has none (its splits: {splits})."
+        )
 
 
 def scores_of(run: Run, split: str) -> dict[str, float]:

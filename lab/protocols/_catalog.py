@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.protocols._base import Protocol
 
-catalog: Catalog[Protocol] = Catalog("lab.protocols", "protocol", base="lab.protocols._base:Protocol")
+catalog: Catalog[Protocol] = Catalog(
+    "lab.protocols", "protocol", base="lab.protocols._base:Protocol"
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

@@ -80,7 +80,9 @@ class Outcome:
                 n = f"{min(counts)} to {max(counts)}"
             else:
                 n = str(max(counts))
-            notes.append(f"Means over {n} {self.over}; behind ± half the 95 % confidence interval, by Student's t.")
+            notes.append(
+                f"Means over {n} {self.over}; behind ± half the 95 % confidence interval, by Student's t."
+            )
         return notes
 
     def as_json(self) -> dict[str, Any]:
@@ -137,7 +139,9 @@ def merge(outcomes: Sequence[Outcome], over: str) -> Outcome:
             )
 
     merged = []
-    for rows in zip(*(outcome.rows for outcome in outcomes), strict=True):  # the same setting in every outcome
+    for rows in zip(
+        *(outcome.rows for outcome in outcomes), strict=True
+    ):  # the same setting in every outcome
         means = []
         for row in rows:
             means.append({column: row.scores[column].mean for column in rows[0].scores})

@@ -60,7 +60,11 @@ def cell(settings: Mapping[str, Any]) -> str:
 
 def searched_knobs(knobs: type[Knobs]) -> list[Knob]:
     """Return the knobs that a random search moves: single real numbers with a default."""
-    return [knob for knob in describe(knobs) if knob.kind is float and not knob.many and knob.default is not None]
+    return [
+        knob
+        for knob in describe(knobs)
+        if knob.kind is float and not knob.many and knob.default is not None
+    ]
 
 
 def draw_value(knob: Knob, random: np.random.Generator) -> float:

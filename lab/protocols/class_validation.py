@@ -42,10 +42,19 @@ class ClassValidation(Protocol):
         "Settings to vary, as SECTION.KNOB=VALUE:VALUE; empty: a single candidate.", default=()
     )
     validation: float = knob(
-        "Fraction of the training classes kept for validation.", default=0.5, gt=0, lt=1, source="RS@k, section 4.2"
+        "Fraction of the training classes kept for validation.",
+        default=0.5,
+        gt=0,
+        lt=1,
+        source="RS@k, section 4.2",
     )
     retrain: bool = knob("Train the best candidate again on all training classes.", default=True)
-    seeds: int = knob("Number of trainings of the best candidate, each with another seed.", default=1, ge=1, le=1000)
+    seeds: int = knob(
+        "Number of trainings of the best candidate, each with another seed.",
+        default=1,
+        ge=1,
+        le=1000,
+    )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         candidates = grid(self.knobs.vary)
@@ -69,11 +78,15 @@ class ClassValidation(Protocol):
         rows = []
         scores = {}
         for name, run in runs.items():
-            rows.append(summarise({"settings": cell(settings[name])}, _split_scores(run, "validation")))
+            rows.append(
+                summarise({"settings": cell(settings[name])}, _split_scores(run, "validation"))
+            )
             scores[name] = validation_score(run)
         best = max(scores, key=scores.__getitem__, default=None)
         if best is None or scores[best] == -math.inf:
-            raise ValueError(f"None of the {len(candidates)} candidates reached a number; lower the learning rate.")
+            raise ValueError(
+                f"None of the {len(candidates)} candidates reached a number; lower the learning rate."
+            )
 
         # Train the best candidate with several seeds and test each run.
         final = self._candidate(config).changed("evaluation.splits", ("test",))
@@ -96,7 +109,9 @@ class ClassValidation(Protocol):
 
     def _candidate(self, config: RunConfig) -> RunConfig:
         if "validation" not in config.data.values:
-            raise ValueError(f"{config.data.name} has no training classes that could validate; choose other data.")
+            raise ValueError(
+                f"{config.data.name} has no training classes that could validate; choose other data."
+            )
         return changed(
             without_recordings(config),
             {

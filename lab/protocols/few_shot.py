@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lab.core.knobs import MOST_ITEMS, knob
-from lab.protocols._base import Judgement, Protocol, require_test_split, scores_of, seed_range, without_recordings
+from lab.protocols._base import (
+    Judgement,
+    Protocol,
+    require_test_split,
+    scores_of,
+    seed_range,
+    without_recordings,
+)
 from lab.protocols._outcome import summarise
 from lab.runs.config import RunConfig
 from lab.sweeps import Bench, changed
@@ -28,13 +35,20 @@ class FewShot(Protocol):
     source = "CAM, section 4.4, figure 6"
 
     shots: tuple[int, ...] = knob(
-        "Numbers of images of each class; by default 1, 2, 4, ... and all.", default=(), ge=1, le=MOST_ITEMS
+        "Numbers of images of each class; by default 1, 2, 4, ... and all.",
+        default=(),
+        ge=1,
+        le=MOST_ITEMS,
     )
-    seeds: int = knob("Number of trainings, each with another draw of the images.", default=3, ge=1, le=1000)
+    seeds: int = knob(
+        "Number of trainings, each with another draw of the images.", default=3, ge=1, le=1000
+    )
 
     def conduct(self, config: RunConfig, bench: Bench) -> Judgement:
         if "shots" not in config.data.values:
-            raise ValueError(f"{config.data.name} has no training images to draw shots from; choose another data set.")
+            raise ValueError(
+                f"{config.data.name} has no training images to draw shots from; choose another data set."
+            )
         config = without_recordings(config).changed("evaluation.splits", ("test",))
         dataset = config.changed("data.shots", None).data.create()
         require_test_split(dataset, self.name)

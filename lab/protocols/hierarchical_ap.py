@@ -32,12 +32,16 @@ class HierarchicalAp(JudgingProtocol):
     source = "Contextual, appendix I.4, table 9"
     metrics = ({"name": "hit_rate_at_k", "k": (1,)}, {"name": "hierarchical_ap"})
 
-    middle: str | None = knob("Attribute that is the middle level; by default that of the data set.", default=None)
+    middle: str | None = knob(
+        "Attribute that is the middle level; by default that of the data set.", default=None
+    )
     coarse: str | None = knob(
-        "Attribute (or super_class) that is the coarse level; by default that of the data set.", default=None
+        "Attribute (or super_class) that is the coarse level; by default that of the data set.",
+        default=None,
     )
     table: str | None = knob(
-        "CSV file with the columns class, and middle or coarse or both, instead of attributes.", default=None
+        "CSV file with the columns class, and middle or coarse or both, instead of attributes.",
+        default=None,
     )
 
     def check(self, dataset: ImageSet) -> None:
@@ -88,10 +92,14 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
     try:
         table = {name: tables.names(values, name) for name, values in tables.read(path).items()}
     except OSError as error:
-        raise ValueError(f"The table of classes {path} cannot be read: {error.strerror or error}.") from None
+        raise ValueError(
+            f"The table of classes {path} cannot be read: {error.strerror or error}."
+        ) from None
     levels = [level for level in LEVELS if level in table]
     if "class" not in table or not levels:
-        raise ValueError(f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(table)}.")
+        raise ValueError(
+            f"{path} needs the columns class, and middle or coarse or both; it has {', '.join(table)}."
+        )
 
     labels = {}
     tested = np.unique(dataset.labels[dataset.splits["test"].items])
@@ -101,7 +109,9 @@ def levels_from_table(dataset: ImageSet, path: Path) -> dict[str, np.ndarray]:
         for c in tested:
             if not parents[c]:  # classes without a parent would otherwise be one big class
                 name = dataset.class_names[c]
-                raise ValueError(f"{path} does not say the {level} class of {name!r}; fill in every tested class.")
+                raise ValueError(
+                    f"{path} does not say the {level} class of {name!r}; fill in every tested class."
+                )
         parent_labels = np.unique(parents, return_inverse=True)[1]
         labels[level] = parent_labels[dataset.labels]
     return labels

@@ -21,7 +21,10 @@ class QueryGallery(JudgingProtocol):
     """
 
     source = "DML deck, evaluation protocols; Contextual, table 8"
-    metrics = ({"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)}, {"name": "mean_average_precision"})
+    metrics = (
+        {"name": "hit_rate_at_k", "k": (1, 10, 20, 30, 40, 50)},
+        {"name": "mean_average_precision"},
+    )
 
     def check(self, dataset: ImageSet) -> None:
         require_test_split(dataset, self.name)
@@ -32,7 +35,9 @@ class QueryGallery(JudgingProtocol):
                 "are searched among each other; use standard_halves, or random_galleries to draw one."
             )
         if dataset.relevance:
-            raise ValueError(f"{dataset.name} is judged by hand and not by labels; use the protocol revisited.")
+            raise ValueError(
+                f"{dataset.name} is judged by hand and not by labels; use the protocol revisited."
+            )
 
     def judge(self, run: Run) -> Judgement:
         evaluator = self.evaluator(run)
@@ -44,5 +49,7 @@ class QueryGallery(JudgingProtocol):
         unmatched = int((~has_match).sum())
         notes = [f"{len(split.query):,} queries in a gallery of {len(gallery):,}."]
         if unmatched:
-            notes.append(f"{unmatched:,} queries have no image of their class in the gallery; scores leave them out.")
+            notes.append(
+                f"{unmatched:,} queries have no image of their class in the gallery; scores leave them out."
+            )
         return self.outcome([row], "seeds", notes)

@@ -35,15 +35,20 @@ class RandomGalleries(JudgingProtocol):
     metrics = ({"name": "hit_rate_at_k", "k": (1, 5)}, {"name": "mean_average_precision"})
 
     gallery: Literal["random", "all"] = knob(
-        "One random image of each class, or every test image as in the code of RS@k.", default="random"
+        "One random image of each class, or every test image as in the code of RS@k.",
+        default="random",
     )
-    sizes: tuple[Size, ...] = knob("Test sets of VehicleID to measure on.", default=("small", "medium", "large"))
+    sizes: tuple[Size, ...] = knob(
+        "Test sets of VehicleID to measure on.", default=("small", "medium", "large")
+    )
     repeats: int = knob("Number of random galleries.", default=10, ge=1, le=1000)
 
     def check(self, dataset: ImageSet) -> None:
         require_test_split(dataset, self.name)
         if dataset.relevance:
-            raise ValueError(f"{dataset.name} is judged by hand and not by labels; use the protocol revisited.")
+            raise ValueError(
+                f"{dataset.name} is judged by hand and not by labels; use the protocol revisited."
+            )
         labels = dataset.labels[dataset.splits["test"].items]
         if len(np.unique(labels)) == len(labels):
             raise ValueError(
@@ -58,7 +63,9 @@ class RandomGalleries(JudgingProtocol):
         for name, dataset in self._sets(evaluator.trained):
             self.check(dataset)
             items = dataset.splits["test"].items
-            images = yield from evaluator.embed(evaluator.trained.loader_of(dataset), items, f"{name} images")
+            images = yield from evaluator.embed(
+                evaluator.trained.loader_of(dataset), items, f"{name} images"
+            )
             if self.knobs.gallery == "all":
                 evaluation = yield from evaluator.measure("test", images, None, dataset)
                 rows.append(summarise({"test set": name}, evaluation.values))
@@ -67,7 +74,9 @@ class RandomGalleries(JudgingProtocol):
 
             scores = []
             for query, gallery in galleries(images.labels, self.knobs.repeats):
-                evaluation = yield from evaluator.measure("test", images.take(query), images.take(gallery), dataset)
+                evaluation = yield from evaluator.measure(
+                    "test", images.take(query), images.take(gallery), dataset
+                )
                 scores.append(evaluation.values)
             rows.append(summarise({"test set": name}, *scores))
             notes.append(f"{name}: {len(query):,} queries in galleries of {len(gallery):,}.")

@@ -13,7 +13,13 @@ from lab.core.knobs import Knob, knob
 from lab.core.records import Note, Record
 from lab.core.results import EmbeddingSet
 from lab.core.stored import Count, Scores, Stored
-from lab.protocols._base import Judgement, Protocol, require_validation_split, with_metrics, without_recordings
+from lab.protocols._base import (
+    Judgement,
+    Protocol,
+    require_validation_split,
+    with_metrics,
+    without_recordings,
+)
 from lab.protocols._outcome import OutcomeRow, Setting, summarise
 from lab.protocols._selection import cell, draw_value, searched_knobs, validation_score
 from lab.protocols.standard_halves import require_disjoint_halves
@@ -74,11 +80,18 @@ class RealityCheck(Protocol):
 
     losses: tuple[str, ...] = knob("Losses to compare.", default=TABLE)
     folds: int = knob("Number of folds of the training classes.", default=4, ge=2, le=100)
-    trials: int = knob("Number of settings that are tried for each loss.", default=50, ge=1, le=10_000)
-    reproductions: int = knob(
-        "Number of trainings of the best setting, each with another seed.", default=10, ge=1, le=1000
+    trials: int = knob(
+        "Number of settings that are tried for each loss.", default=50, ge=1, le=10_000
     )
-    vary: tuple[str, ...] = knob("Settings of the losses to search; by default every real-valued one.", default=())
+    reproductions: int = knob(
+        "Number of trainings of the best setting, each with another seed.",
+        default=10,
+        ge=1,
+        le=1000,
+    )
+    vary: tuple[str, ...] = knob(
+        "Settings of the losses to search; by default every real-valued one.", default=()
+    )
     search_seed: int = knob("Random seed of the settings that are tried.", default=0, ge=0)
 
     def folder_name(self, config: RunConfig) -> str:
@@ -114,16 +127,26 @@ class RealityCheck(Protocol):
             notes.append(f"{loss}: {cell(chosen)}, of {k.trials} tried.")
             try:
                 rows += yield from self._final(base, trials[best], loss, bench)
-            except RunDiverged as diverged:  # a mean over the remaining reproductions would flatter the loss
-                notes.append(f"{loss}: no row, since a reproduction of its best setting failed. {diverged}")
+            except (
+                RunDiverged
+            ) as diverged:  # a mean over the remaining reproductions would flatter the loss
+                notes.append(
+                    f"{loss}: no row, since a reproduction of its best setting failed. {diverged}"
+                )
         budget = f"{k.trials} settings for each loss, {k.folds} folds, {steps:,} steps a run."
         return self.outcome(rows, "reproductions", [budget, *notes])
 
     def _base(self, config: RunConfig) -> RunConfig:
         if "folds" not in config.data.values:
-            raise ValueError(f"{config.data.name} has no training classes to make folds of; choose another data set.")
+            raise ValueError(
+                f"{config.data.name} has no training classes to make folds of; choose another data set."
+            )
         base = with_metrics(without_recordings(config), METRICS)
-        changes = {"evaluation.splits": ("validation",), "data.folds": self.knobs.folds, "wrappers": []}
+        changes = {
+            "evaluation.splits": ("validation",),
+            "data.folds": self.knobs.folds,
+            "wrappers": [],
+        }
         return changed(base, changes)
 
     def _settings(self, base: RunConfig, loss: str) -> list[dict[str, Any]]:
@@ -142,7 +165,9 @@ class RealityCheck(Protocol):
             trials.append(defaults | self._draw(base, defaults, searched, trial))
         return trials
 
-    def _draw(self, base: RunConfig, defaults: dict[str, Any], searched: Sequence[Knob], trial: int) -> dict[str, Any]:
+    def _draw(
+        self, base: RunConfig, defaults: dict[str, Any], searched: Sequence[Knob], trial: int
+    ) -> dict[str, Any]:
         """Draw values of a loss's knobs until its own checks accept them."""
         random = np.random.default_rng((self.knobs.search_seed, trial))
         for _ in range(DRAWS):
@@ -157,7 +182,9 @@ class RealityCheck(Protocol):
                 continue  # a combination that the loss itself refuses
             return settings
         loss = defaults["loss"]["name"]
-        raise ValueError(f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary.")
+        raise ValueError(
+            f"{self.name}: {loss} refused {DRAWS} draws of its knobs; name those to search in vary."
+        )
 
     def _score(
         self, base: RunConfig, settings: Mapping[str, Any], name: str, bench: Bench
@@ -170,7 +197,9 @@ class RealityCheck(Protocol):
             return -math.inf
         return float(np.mean([validation_score(run) for run in runs.values()]))
 
-    def _fold_configs(self, base: RunConfig, settings: Mapping[str, Any], name: str) -> dict[str, RunConfig]:
+    def _fold_configs(
+        self, base: RunConfig, settings: Mapping[str, Any], name: str
+    ) -> dict[str, RunConfig]:
         """Return one configuration per fold, by the name of its run."""
         configs = {}
         for fold in range(self.knobs.folds):
@@ -185,12 +214,18 @@ class RealityCheck(Protocol):
         results = []
         for seed in range(first, first + self.knobs.reproductions):
             name = f"{loss}-seed-{seed}"
-            runs = yield from bench.trained(self._fold_configs(base, {**settings, "training.seed": seed}, name))
+            runs = yield from bench.trained(
+                self._fold_configs(base, {**settings, "training.seed": seed}, name)
+            )
             result = yield from bench.kept(name, score_folds(list(runs.values())), FoldsFile)
             results.append(result)
 
         width = results[-1]["width"]
-        concatenated: Setting = {"loss": loss, "embeddings": "concatenated", "width": self.knobs.folds * width}
+        concatenated: Setting = {
+            "loss": loss,
+            "embeddings": "concatenated",
+            "width": self.knobs.folds * width,
+        }
         separated: Setting = {"loss": loss, "embeddings": "separated", "width": width}
         return [
             summarise(concatenated, *(result["concatenated"] for result in results)),
@@ -229,7 +264,9 @@ def concatenate(parts: Sequence[EmbeddingSet]) -> EmbeddingSet:
         ValueError: the parts are not of the same images in the same order.
     """
     if any(not np.array_equal(part.items, parts[0].items) for part in parts):
-        raise ValueError("Embeddings can be put side by side only where every model embedded the same images.")
+        raise ValueError(
+            "Embeddings can be put side by side only where every model embedded the same images."
+        )
     units = [part.vectors / np.linalg.norm(part.vectors, axis=1, keepdims=True) for part in parts]
     vectors = np.concatenate(units, axis=1) / np.sqrt(len(parts))
     return EmbeddingSet(vectors.astype(np.float32), parts[0].labels, parts[0].items)

@@ -19,7 +19,10 @@ from lab.runs.folder import Run
 if TYPE_CHECKING:
     from lab.sweeps import Bench
 
-MEANS = {"mean": "mean over all set-ups", f"mean, {CROWDED}": "mean over the set-ups with a million distractors"}
+MEANS = {
+    "mean": "mean over all set-ups",
+    f"mean, {CROWDED}": "mean over the set-ups with a million distractors",
+}
 GALLERIES = {PLAIN: "", CROWDED: "with a million distractors"}
 """Names in table 3 of RS@k of the rows and galleries that the protocol `revisited` measures."""
 
@@ -34,11 +37,15 @@ class Reproduction(Protocol):
 
     source = "RS@k, table 2; ROADMAP, tables 1 to 4; CAM, tables 1 to 4; Contextual, tables 2 to 10"
 
-    recipe: str = knob("Recipe that is trained; see `lab list recipes`.", default="rsk_cars196_r50_512")
+    recipe: str = knob(
+        "Recipe that is trained; see `lab list recipes`.", default="rsk_cars196_r50_512"
+    )
     seeds: int = knob("Number of runs to train, each with another seed.", default=1, ge=1, le=1000)
     oxford: str | None = knob("Folder that holds Revisited Oxford, for landmarks.", default=None)
     paris: str | None = knob("Folder that holds Revisited Paris, for landmarks.", default=None)
-    distractors: str | None = knob("Folder of the million distractors, for landmarks.", default=None)
+    distractors: str | None = knob(
+        "Folder of the million distractors, for landmarks.", default=None
+    )
 
     def folder_name(self, config: RunConfig) -> str:
         return f"reproduce-{self.knobs.recipe}"

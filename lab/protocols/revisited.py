@@ -45,11 +45,18 @@ class Revisited(JudgingProtocol):
     oxford: str | None = knob("Folder that holds Revisited Oxford.", default=None)
     paris: str | None = knob("Folder that holds Revisited Paris.", default=None)
     validation: str | None = knob(
-        "Folder of SfM-120k, to measure on its validation list.", default=None, path=True, source="RS@k, section 4.1"
+        "Folder of SfM-120k, to measure on its validation list.",
+        default=None,
+        path=True,
+        source="RS@k, section 4.1",
     )
     distractors: str | None = knob("Folder of the million distractors.", default=None, path=True)
     scales: tuple[float, ...] = knob(
-        "Factors by which images are resized.", default=(2**-0.5, 1.0, 2**0.5), gt=0, le=8, source="RS@k, section 4.3"
+        "Factors by which images are resized.",
+        default=(2**-0.5, 1.0, 2**0.5),
+        gt=0,
+        le=8,
+        source="RS@k, section 4.3",
     )
     longest: int = knob(
         "Longest side of an image at scale 1.",
@@ -59,9 +66,15 @@ class Revisited(JudgingProtocol):
         unit="pixels",
         source="RS@k, section 4.3",
     )
-    whitening: Literal["learnt", "pca", "none"] = knob("How embeddings are whitened.", default="learnt")
+    whitening: Literal["learnt", "pca", "none"] = knob(
+        "How embeddings are whitened.", default="learnt"
+    )
     width: int | None = knob(
-        "Number of whitened dimensions that are kept; by default all.", default=None, ge=1, le=WIDEST, scale="log"
+        "Number of whitened dimensions that are kept; by default all.",
+        default=None,
+        ge=1,
+        le=WIDEST,
+        scale="log",
     )
     images: int = knob(
         "Maximum number of training images to learn the whitening from.",
@@ -88,13 +101,19 @@ class Revisited(JudgingProtocol):
         for dataset in sets:
             split = dataset.splits["test"]
             gallery_items = cast("np.ndarray", split.gallery)  # these sets have a gallery
-            query = yield from self._embed(evaluator, dataset, split.query, f"{dataset.name} queries")
+            query = yield from self._embed(
+                evaluator, dataset, split.query, f"{dataset.name} queries"
+            )
             query = whiten(query)
-            gallery = yield from self._embed(evaluator, dataset, gallery_items, f"{dataset.name} images")
+            gallery = yield from self._embed(
+                evaluator, dataset, gallery_items, f"{dataset.name} images"
+            )
             gallery = whiten(gallery)
 
             # With distractors, measure on the official gallery and on the extended gallery.
-            official = np.array([not dataset.keys[item].startswith("distractors/") for item in gallery.items])
+            official = np.array(
+                [not dataset.keys[item].startswith("distractors/") for item in gallery.items]
+            )
             galleries = {PLAIN: gallery.take(official)}
             if not official.all():
                 galleries[CROWDED] = gallery
@@ -112,7 +131,9 @@ class Revisited(JudgingProtocol):
             rows.append(summarise({"set": name}, {"mAP": mean}))
 
         scales = ", ".join(f"{scale:.3g}" for scale in self.knobs.scales)
-        notes = [f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."]
+        notes = [
+            f"Scales {scales}; whitening {self.knobs.whitening}, {query.vectors.shape[1]} directions kept."
+        ]
         return self.outcome(rows, "seeds", notes)
 
     def _require_a_set(self) -> None:
@@ -125,13 +146,18 @@ class Revisited(JudgingProtocol):
     def _sets(self) -> Iterator[ImageSet]:
         import lab.data
 
-        for name, root in (("revisited_oxford", self.knobs.oxford), ("revisited_paris", self.knobs.paris)):
+        for name, root in (
+            ("revisited_oxford", self.knobs.oxford),
+            ("revisited_paris", self.knobs.paris),
+        ):
             if root is not None:
                 yield lab.data.create(name, root=root, distractors=self.knobs.distractors)
         if self.knobs.validation is not None:
             yield lab.data.create(VALIDATION, root=self.knobs.validation)
 
-    def _whitening(self, evaluator: Evaluator) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
+    def _whitening(
+        self, evaluator: Evaluator
+    ) -> Generator[Record, None, Callable[[EmbeddingSet], EmbeddingSet]]:
         """Return a function that whitens embeddings."""
         if self.knobs.whitening == "none":
             return lambda embeddings: embeddings
@@ -141,8 +167,12 @@ class Revisited(JudgingProtocol):
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
             )
         items = dataset.splits["train"].items
-        by_class = items[np.argsort(dataset.labels[items], kind="stable")]  # whole classes, so that pairs match
-        training = yield from self._embed(evaluator, dataset, by_class[: self.knobs.images], "training images")
+        by_class = items[
+            np.argsort(dataset.labels[items], kind="stable")
+        ]  # whole classes, so that pairs match
+        training = yield from self._embed(
+            evaluator, dataset, by_class[: self.knobs.images], "training images"
+        )
         if self.knobs.whitening == "pca":
             whiten = whitening.pca(training.vectors, self.knobs.width)
         else:
@@ -184,7 +214,10 @@ class Revisited(JudgingProtocol):
         evaluation = yield from evaluate(
             query,
             gallery,
-            {protocol: lab.metrics.create("revisited_map", protocol=protocol) for protocol in JUDGED},
+            {
+                protocol: lab.metrics.create("revisited_map", protocol=protocol)
+                for protocol in JUDGED
+            },
             similarity=similarity,
             relevant=dataset.judged("test", query.items, gallery.items),
             device=evaluator.config.training.knobs.device,

@@ -10,13 +10,31 @@ from lab.core.estimates import Estimate, paired
 from lab.core.knobs import LARGEST_SIDE, MOST_ITEMS, WIDEST, knob
 from lab.core.records import Record
 from lab.core.stored import Scores
-from lab.protocols._base import Judgement, Protocol, one_run_per_seed, require_test_split, without_recordings
+from lab.protocols._base import (
+    Judgement,
+    Protocol,
+    one_run_per_seed,
+    require_test_split,
+    without_recordings,
+)
 from lab.protocols._outcome import OutcomeRow, summarise
 from lab.runs.config import RunConfig
 from lab.runs.folder import Run
 from lab.sweeps import Bench, changed
 
-Name = Literal["crop", "width", "temperature", "norm", "pooling", "fast", "balanced", "beta", "mixed", "flip", "rerank"]
+Name = Literal[
+    "crop",
+    "width",
+    "temperature",
+    "norm",
+    "pooling",
+    "fast",
+    "balanced",
+    "beta",
+    "mixed",
+    "flip",
+    "rerank",
+]
 
 FAST = 100
 """Learning rate of the proxies, relative to that of the encoder."""
@@ -66,8 +84,12 @@ class Tricks(Protocol):
     tricks: tuple[Name, ...] = knob(
         "Tricks to switch on, in this order; by default all that fit the configuration.", default=()
     )
-    seeds: int = knob("Number of trainings of each model, each with another seed.", default=3, ge=1, le=1000)
-    split: Literal["test", "validation"] = knob("Split on which scores are measured.", default="test")
+    seeds: int = knob(
+        "Number of trainings of each model, each with another seed.", default=3, ge=1, le=1000
+    )
+    split: Literal["test", "validation"] = knob(
+        "Split on which scores are measured.", default="test"
+    )
     crop: int | None = knob(
         "Size of the larger crop; by default 256/227 of the baseline's.",
         default=None,
@@ -76,12 +98,24 @@ class Tricks(Protocol):
         unit="pixels",
     )
     width: int | None = knob(
-        "Width of the wider embedding; by default twice the baseline's.", default=None, ge=2, le=WIDEST, scale="log"
+        "Width of the wider embedding; by default twice the baseline's.",
+        default=None,
+        ge=2,
+        le=WIDEST,
+        scale="log",
     )
-    temperature: float = knob("Temperature of the loss; the baseline has 1.", default=1 / 9, gt=0, scale="log")
-    pooling: Literal["max", "mixed", "gem"] = knob("Pooling that replaces average pooling.", default="max")
-    beta: float = knob("Weight beta of the unnormalised embedding (beta-normalisation).", default=0.1, gt=0, le=100)
-    reranker: Literal["k_reciprocal", "contextual"] = knob("Re-ranking method.", default="k_reciprocal")
+    temperature: float = knob(
+        "Temperature of the loss; the baseline has 1.", default=1 / 9, gt=0, scale="log"
+    )
+    pooling: Literal["max", "mixed", "gem"] = knob(
+        "Pooling that replaces average pooling.", default="max"
+    )
+    beta: float = knob(
+        "Weight beta of the unnormalised embedding (beta-normalisation).", default=0.1, gt=0, le=100
+    )
+    reranker: Literal["k_reciprocal", "contextual"] = knob(
+        "Re-ranking method.", default="k_reciprocal"
+    )
     rerank_k: int | None = knob(
         "Number of neighbours for re-ranking (k1 or k); by default that of the method.",
         default=None,
@@ -101,11 +135,15 @@ class Tricks(Protocol):
             settings_off |= trick.off
         base = changed(without_recordings(config).changed("evaluation.splits", ()), settings_off)
         for trick in tricks.values():
-            changed(base, trick.on).sampler.create()  # refuses an impossible batch before anything is trained
+            changed(
+                base, trick.on
+            ).sampler.create()  # refuses an impossible batch before anything is trained
         dataset = base.data.create()
         if self.knobs.split not in dataset.splits:
             require_test_split(dataset, self.name)
-            raise ValueError(f"{dataset.name} has no validation split to measure on; use --protocol.split test.")
+            raise ValueError(
+                f"{dataset.name} has no validation split to measure on; use --protocol.split test."
+            )
 
         # Measure each combination of tricks that the table needs once.
         combinations = [(ONE_BY_ONE, names[:count]) for count in range(len(names) + 1)]
@@ -153,11 +191,20 @@ class Tricks(Protocol):
         if name == "crop":
             size = _crop_size(config)
             larger = k.crop or round(size * 256 / 227)
-            return Trick(f"crop {larger}", _crop_settings(config, size, size), _crop_settings(config, size, larger))
+            return Trick(
+                f"crop {larger}",
+                _crop_settings(config, size, size),
+                _crop_settings(config, size, larger),
+            )
         if name == "balanced":
             size = config.sampler.values["batch_size"]
             uniform = {"sampler": {"name": "uniform", "batch_size": size}}
-            drawn = {"name": "m_per_class", "batch_size": size, "per_class": 4, "short_classes": "leave_out"}
+            drawn = {
+                "name": "m_per_class",
+                "batch_size": size,
+                "per_class": 4,
+                "short_classes": "leave_out",
+            }
             return Trick("class-balanced batches", uniform, {"sampler": drawn})
         if name == "rerank":
             changes = {"evaluation.rerank": k.reranker, "evaluation.rerank_k": k.rerank_k}
@@ -169,7 +216,12 @@ class Tricks(Protocol):
         rate = FAST * config.optimiser.values["lr"]
         label, path, off, on = {
             "width": (f"width {wider}", "encoder.dim", width, wider),
-            "temperature": (f"temperature {k.temperature:.3g}", "loss.temperature", 1.0, k.temperature),
+            "temperature": (
+                f"temperature {k.temperature:.3g}",
+                "loss.temperature",
+                1.0,
+                k.temperature,
+            ),
             "pooling": (f"{k.pooling} pooling", "encoder.pooling", "avg", k.pooling),
             "norm": ("LayerNorm", "encoder.layer_norm", False, True),
             "fast": (f"proxies {FAST} times as fast", "optimiser.anchors_lr", None, rate),
@@ -181,14 +233,22 @@ class Tricks(Protocol):
 
     def _reason_against(self, name: str, config: RunConfig) -> str | None:
         """Return why a trick does not fit the configuration, or None if it fits."""
-        if name == "width" and config.encoder.values.get("dim") is None and self.knobs.width is None:
-            return "the encoder keeps its pooled features, which have one width; give --encoder.dim."
+        if (
+            name == "width"
+            and config.encoder.values.get("dim") is None
+            and self.knobs.width is None
+        ):
+            return (
+                "the encoder keeps its pooled features, which have one width; give --encoder.dim."
+            )
         if name == "temperature" and "temperature" not in config.loss.values:
             return f"{config.loss.name} has no knob temperature; proxy_nca, normalized_softmax and cross_entropy have."
         if name == "fast" and "num_classes" not in config.loss.derived:
             return f"{config.loss.name} has no proxies that could learn faster; proxy_nca and proxy_anchor have."
         if name == "norm" and config.encoder.values.get("unit_features"):
-            return "the encoder gives pooled features unit length; leave out --encoder.unit_features."
+            return (
+                "the encoder gives pooled features unit length; leave out --encoder.unit_features."
+            )
         native = config.encoder.values.get("pooling") == "native"
         if name == "pooling" and "pooling" not in config.encoder.values:
             return f"{config.encoder.name} pools in one way only."
@@ -232,7 +292,9 @@ class Tricks(Protocol):
 
 def _gains(after: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the gain of each column, paired by seed."""
-    return {f"{column} gain": paired(estimate, before[column]) for column, estimate in after.items()}
+    return {
+        f"{column} gain": paired(estimate, before[column]) for column, estimate in after.items()
+    }
 
 
 def _crop_settings(config: RunConfig, before: int, size: int) -> dict[str, int]:

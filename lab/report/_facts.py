@@ -130,7 +130,9 @@ def corrections_in_words(table: str | None) -> str | None:
 def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
-    elsewhere = config.outside and run.used_checkpoint() is None  # `lab.train` trains encoders from outside here
+    elsewhere = (
+        config.outside and run.used_checkpoint() is None
+    )  # `lab.train` trains encoders from outside here
     data = {knob: value for knob, value in config.data.values.items() if knob not in PLACES}
     if config.data.outside and data.get("digest"):
         data.pop("what", None)  # a word for the same images
@@ -185,7 +187,11 @@ def _size(config: RunConfig) -> int | None:
     if config.outside:
         return None
     encoder = config.encoder.values
-    size = config.testing.values.get("size") or config.augmentation.values.get("size") or encoder.get("image_size")
+    size = (
+        config.testing.values.get("size")
+        or config.augmentation.values.get("size")
+        or encoder.get("image_size")
+    )
     if size:
         return size
     if "backbone" not in encoder:

@@ -10,14 +10,38 @@ def warnings(lines: Sequence[ReportLine], split: str) -> tuple[str, ...]:
     """Every reason that holds, the gravest first."""
     ours = [line for line in lines if not line.published]
     sentences = [
-        _different("data sets", lines, lambda line: line.data, "Scores on different images do not compare."),
+        _different(
+            "data sets", lines, lambda line: line.data, "Scores on different images do not compare."
+        ),
         _protocols(lines),
         _other_images(ours),
-        _different("backbones", lines, lambda line: line.facts.encoder, "A larger backbone scores higher by itself."),
-        _different("widths", lines, lambda line: line.facts.dim, "A wider embedding scores higher by itself."),
-        _different("image sizes", lines, lambda line: line.facts.size, "Larger images score higher by themselves."),
-        _different("initial weights", ours, lambda line: line.facts.weights, "Pretraining scores higher by itself."),
-        _different("numbers of training images", ours, lambda line: line.facts.images, "More score higher."),
+        _different(
+            "backbones",
+            lines,
+            lambda line: line.facts.encoder,
+            "A larger backbone scores higher by itself.",
+        ),
+        _different(
+            "widths",
+            lines,
+            lambda line: line.facts.dim,
+            "A wider embedding scores higher by itself.",
+        ),
+        _different(
+            "image sizes",
+            lines,
+            lambda line: line.facts.size,
+            "Larger images score higher by themselves.",
+        ),
+        _different(
+            "initial weights",
+            ours,
+            lambda line: line.facts.weights,
+            "Pretraining scores higher by itself.",
+        ),
+        _different(
+            "numbers of training images", ours, lambda line: line.facts.images, "More score higher."
+        ),
         _selected(ours, lines, split),
         *map(_same_seed, ours),
         *map(_counted_twice, ours),
@@ -47,7 +71,9 @@ def _counted_twice(line: ReportLine) -> str | None:
     return f"Runs {' / '.join(twice)} of {line.label} hold equal embeddings: one training is counted more than once."
 
 
-def _different(what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any], why: str) -> str | None:
+def _different(
+    what: str, lines: Sequence[ReportLine], fact: Callable[[ReportLine], Any], why: str
+) -> str | None:
     """Lines of which a fact is known and not the same."""
     known = [line for line in lines if fact(line) is not None]
     groups = _grouped(known, map(fact, known))
@@ -113,13 +139,17 @@ def _selected(ours: Sequence[ReportLine], lines: Sequence[ReportLine], split: st
     parts = []
     chosen = [line.label for line in ours if line.facts.validated]
     if split == "validation" and chosen:
-        parts.append(f"the checkpoints of {_listed(chosen)} were chosen by the very scores that are shown")
+        parts.append(
+            f"the checkpoints of {_listed(chosen)} were chosen by the very scores that are shown"
+        )
     papers = [line.label for line in lines if line.published and line.facts.validated is False]
     if papers:
         parts.append(f"{_listed(papers)}: checkpoint chosen by the test score")
     blind = [line.label for line in ours if line.facts.validated is False]
     if blind:
-        parts.append(f"{_listed(blind)}: trained without validation, so only test scores were there to choose knobs by")
+        parts.append(
+            f"{_listed(blind)}: trained without validation, so only test scores were there to choose knobs by"
+        )
     if not parts:
         return None
     return f"Selected on {split}: {'; '.join(parts)}. Such scores are too good."

@@ -52,7 +52,9 @@ class Report:
         measured = [line for line in self.lines if not line.published]
         notes = [f"Scores of split {self.split}, in percent."]
         if any(len(line.runs) > 1 for line in measured):
-            notes.append(f"Mean ± half of the {100 * LEVEL:g} % confidence interval (Student's t) over n seeds.")
+            notes.append(
+                f"Mean ± half of the {100 * LEVEL:g} % confidence interval (Student's t) over n seeds."
+            )
         alone = [line.name for line in measured if len(line.runs) == 1]
         if alone:
             notes.append(f"One seed, hence no interval: {', '.join(alone)}.")
@@ -60,7 +62,9 @@ class Report:
         if rate:
             notes.append(rate)
         if any(line.spread for line in self.lines):
-            notes.append("Published ± sd: the standard deviation over the paper's trials, not an interval.")
+            notes.append(
+                "Published ± sd: the standard deviation over the paper's trials, not an interval."
+            )
         titles = dict(lab.papers.tables.TITLES.values())
         papers = [line.source.partition(",")[0] for line in self.lines if line.published]
         for paper in dict.fromkeys(papers):
@@ -204,7 +208,9 @@ def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     hidden = {"loss.seed"}
     hidden.update(f"training.{knob}" for knob in HOW)
     hidden.update(f"data.{knob}" for knob in _facts.PLACES)
-    return {key: value for key, value in flat(dict(config)).items() if key not in hidden and value != []}
+    return {
+        key: value for key, value in flat(dict(config)).items() if key not in hidden and value != []
+    }
 
 
 def together(settings: Sequence[dict[str, Any]]) -> list[list[int]]:
@@ -289,7 +295,11 @@ def _faults(runs: Sequence[Run]) -> str:
 def name_of_setting(one: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     """The loss, and the knobs in which settings with the same loss on the same data differ."""
     loss = one["loss.name"]
-    rivals = [other for other in others if other["loss.name"] == loss and other["data.name"] == one["data.name"]]
+    rivals = [
+        other
+        for other in others
+        if other["loss.name"] == loss and other["data.name"] == one["data.name"]
+    ]
     keys = dict.fromkeys(key for rival in rivals for key in rival)
     differing = []
     for key in keys:
@@ -328,9 +338,15 @@ def _published(
     lines = []
     for row in lab.papers.tables.rows(data=data, loss=losses):
         part = _joined(row.data, row.part)
-        scores = {column: Estimate.of([row.values[column]]) for column in columns if column in row.values}
+        scores = {
+            column: Estimate.of([row.values[column]]) for column in columns if column in row.values
+        }
         if scores and part in tested:
             spread = {column: value for column, value in row.spread.items() if column in scores}
             facts = _facts.of_row(row)
-            lines.append(ReportLine(row.method, part, facts, scores, row.told_source, note=row.note, spread=spread))
+            lines.append(
+                ReportLine(
+                    row.method, part, facts, scores, row.told_source, note=row.note, spread=spread
+                )
+            )
     return lines

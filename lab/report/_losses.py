@@ -18,7 +18,8 @@ def remark(config: RunConfig) -> str:
     temperature = knobs.get("temperature", 1)
     if config.loss.name == "proxy_nca" and temperature != 1:
         return (
-            f"ProxyNCA++, at temperature {temperature:.3g}; pytorch-metric-learning's ProxyNCALoss has temperature 1."
+            f"ProxyNCA++, at temperature {temperature:.3g}; pytorch-metric-learning's "
+            "ProxyNCALoss has temperature 1."
         )
     if config.loss.name == "multi_similarity" and knobs.get("miner"):
         return "with its miner; pytorch-metric-learning's MultiSimilarityLoss takes all pairs unless it is given one."

@@ -17,7 +17,10 @@ RIGHT = {SAME: "yes", OTHER: "no", UNKNOWN: ""}
 
 
 def table(
-    collection: Collection, evidence: Evidence, places: np.ndarray, columns: dict[str, Callable[[int], object]]
+    collection: Collection,
+    evidence: Evidence,
+    places: np.ndarray,
+    columns: dict[str, Callable[[int], object]],
 ) -> bytes:
     """A ranking as CSV (UTF-8): rank, image, right, similarity, what is known of the image, and more columns. right is
     yes, no or, where the class of query or image is not known, empty.
@@ -46,7 +49,9 @@ def table(
         score = f"{ranking.scores[0, place]:.6f}"
         known_of = [plain_cell(str(fact[at])) for fact in facts]
         more = [value(item) for value in columns.values()]
-        writer.writerow([query, rank, plain_cell(images.keys[item]), right, score, *known_of, *more])
+        writer.writerow(
+            [query, rank, plain_cell(images.keys[item]), right, score, *known_of, *more]
+        )
     return file.getvalue().encode("utf-8")
 
 

@@ -68,7 +68,9 @@ class Journal:
             try:
                 with open(checked(self.path), "rb") as file:
                     stat = os.fstat(file.fileno())
-                    if stat.st_ino != self._inode or stat.st_size < self._offset:  # it was replaced or cut
+                    if (
+                        stat.st_ino != self._inode or stat.st_size < self._offset
+                    ):  # it was replaced or cut
                         self._forget()
                         self._inode = stat.st_ino
                     file.seek(self._offset)
@@ -102,7 +104,9 @@ class Journal:
             self.steps.append(step)
             for name in COLUMNS:
                 self.columns.setdefault(name, []).append(record.get(name))
-            spent = {part: taken for part, taken in record.get("spent", {}).items() if taken is not None}
+            spent = {
+                part: taken for part, taken in record.get("spent", {}).items() if taken is not None
+            }
             self.spent = summed([self.spent, spent])
         elif kind == "validated":
             self.validated.append(record | {"step": step, "values": measured})
@@ -246,6 +250,11 @@ def _gap(path: Path, changed: float, similarity: str) -> dict[str, float]:
         drawn = np.random.default_rng(0).choice(len(embedded), LARGEST, replace=False)
         embedded = embedded.take(np.sort(drawn))
     measured = evaluate(
-        embedded.vectors, embedded.labels, "decomposability_gap", k=1, similarity=similarity, device="cpu"
+        embedded.vectors,
+        embedded.labels,
+        "decomposability_gap",
+        k=1,
+        similarity=similarity,
+        device="cpu",
     )
     return measured.values

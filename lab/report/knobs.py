@@ -173,7 +173,12 @@ def _held_out(x: np.ndarray, y: np.ndarray, settings: np.ndarray) -> tuple[float
         forest = RandomForestRegressor(TREES, random_state=0).fit(x[train], y[train])
         error += float(np.square(forest.predict(x[test]) - y[test]).sum())
         shuffled = permutation_importance(
-            forest, x[test], y[test], scoring="neg_mean_squared_error", n_repeats=SHUFFLES, random_state=0
+            forest,
+            x[test],
+            y[test],
+            scoring="neg_mean_squared_error",
+            n_repeats=SHUFFLES,
+            random_state=0,
         )
         grown += len(test) * shuffled.importances_mean
     total = len(y) * y.var()

@@ -106,7 +106,9 @@ class MethodComparison:
                     deviation=float(means.std(ddof=1)) if len(means) > 1 else None,
                     queries=int(counts.sum()),
                     classes=len(np.unique(self.labels[counts])),
-                    difference=None if method is self.baseline else method_difference(before, values, self.labels),
+                    difference=None
+                    if method is self.baseline
+                    else method_difference(before, values, self.labels),
                 )
                 rows.append(row)
         return rows
@@ -124,11 +126,15 @@ class MethodComparison:
         first, second = change.trainings
         over = f"{counted(second, 'training')} and {first:,} of {self.baseline.name}, {change.classes:,} classes"
         if change.classes < FEWEST:
-            return f"{row.score} of {row.method} less that of {self.baseline.name}: {change} ({over})."
+            return (
+                f"{row.score} of {row.method} less that of {self.baseline.name}: {change} ({over})."
+            )
         if change.known:
             if change.low > 0 or change.high < 0:
                 direction = "higher" if change.low > 0 else "lower"
-                told = f"{row.score} of {row.method} is {direction} than that of {self.baseline.name}"
+                told = (
+                    f"{row.score} of {row.method} is {direction} than that of {self.baseline.name}"
+                )
             else:
                 told = f"no difference between {row.method} and {self.baseline.name} can be told in {row.score}"
             return f"{told[0].upper()}{told[1:]}: {change.mean:+.3f}, {change.interval} ({over})."
@@ -152,7 +158,17 @@ class MethodComparison:
                 change = f"{row.difference.mean:+.3f}"
                 if row.difference.known:
                     interval = f"{row.difference.low:+.3f} to {row.difference.high:+.3f}"
-            body.append([row.score, row.method, str(row.trainings), f"{row.mean:.3f}", deviation, change, interval])
+            body.append(
+                [
+                    row.score,
+                    row.method,
+                    str(row.trainings),
+                    f"{row.mean:.3f}",
+                    deviation,
+                    change,
+                    interval,
+                ]
+            )
         return head, body
 
     def __str__(self) -> str:
@@ -197,7 +213,9 @@ class MethodComparison:
         from lab.report._write import _plain_markdown as plain
 
         head, body = self.cells()
-        table = markdown_table([plain(cell) for cell in head], [[plain(cell) for cell in line] for line in body])
+        table = markdown_table(
+            [plain(cell) for cell in head], [[plain(cell) for cell in line] for line in body]
+        )
         return "\n\n".join([table, *(plain(sentence) for sentence in self.sentences)]) + "\n"
 
     def latex(self) -> str:
@@ -264,7 +282,13 @@ class MethodComparison:
             if told:
                 above = [100 * (known[at].high - known[at].mean) for at in mine]
                 below = [100 * (known[at].mean - known[at].low) for at in mine]
-                bars = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "color": colour}
+                bars = {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": above,
+                    "arrayminus": below,
+                    "color": colour,
+                }
             figure.add_scatter(
                 x=means,
                 y=[places[at] for at in mine],
@@ -350,7 +374,9 @@ def compare(
         given = {"labels": labels, "galleries": galleries, **evaluation}
         not_for_runs = [name for name, value in given.items() if value is not None]
         if not_for_runs:
-            raise ValueError(f"{' and '.join(not_for_runs)} cannot be given for runs, which have been evaluated.")
+            raise ValueError(
+                f"{' and '.join(not_for_runs)} cannot be given for runs, which have been evaluated."
+            )
         found = _of_runs(methods, split or "test", scores)
     else:
         if split is not None:
@@ -373,12 +399,18 @@ def _is_of_runs(methods: Any) -> bool:
     elif isinstance(methods, Sequence) and not isinstance(methods, str):
         trainings = list(methods)
     else:
-        raise ValueError("compare takes a mapping from the name of each method to its trainings, or a list of runs.")
+        raise ValueError(
+            "compare takes a mapping from the name of each method to its trainings, or a list of runs."
+        )
     are_runs = {isinstance(one, str | Path) or hasattr(one, "per_query") for one in trainings}
     if len(are_runs) > 1:
-        raise ValueError("compare takes runs or embeddings, not both; `lab import` makes a run of embeddings.")
+        raise ValueError(
+            "compare takes runs or embeddings, not both; `lab import` makes a run of embeddings."
+        )
     if not isinstance(methods, Mapping) and are_runs == {False}:
-        raise ValueError("Embeddings are given with the name of their method: {'mine': [e0, e1], 'other': [f0, f1]}.")
+        raise ValueError(
+            "Embeddings are given with the name of their method: {'mine': [e0, e1], 'other': [f0, f1]}."
+        )
     return are_runs == {True}
 
 
@@ -416,9 +448,13 @@ def _of_embeddings(
     if labels is None:
         raise ValueError("compare needs the class of each image: compare(methods, labels).")
     if (galleries is None) != (evaluation.get("gallery_labels") is None):
-        raise ValueError("compare needs galleries and gallery_labels together; give both, or neither.")
+        raise ValueError(
+            "compare needs galleries and gallery_labels together; give both, or neither."
+        )
     if galleries is not None and set(galleries) != set(methods):
-        raise ValueError("galleries has the trainings of the same methods as the first argument, by the same names.")
+        raise ValueError(
+            "galleries has the trainings of the same methods as the first argument, by the same names."
+        )
     compared = []
     for name, given in methods.items():
         trainings = _trainings_of(given)
@@ -432,7 +468,11 @@ def _of_embeddings(
         for vectors, gallery in zip(trainings, searched, strict=True):
             measured = evaluate(vectors, labels, gallery=gallery, **evaluation)
             per_query.append(measured.per_query)
-        compared.append(Method(name, {score: np.stack([one[score] for one in per_query]) for score in per_query[0]}))
+        compared.append(
+            Method(
+                name, {score: np.stack([one[score] for one in per_query]) for score in per_query[0]}
+            )
+        )
     return MethodComparison(tuple(compared), label_column(labels), _chosen(compared, scores))
 
 
@@ -443,9 +483,13 @@ def _of_runs(methods: Any, split: str, scores: Sequence[str] | None) -> MethodCo
     if not isinstance(methods, Mapping):
         methods = by_setting([_opened(one) for one in methods], split)
         if len(methods) == 1:
-            raise ValueError("These runs differ in nothing but their seed, so they are trainings of one method.")
+            raise ValueError(
+                "These runs differ in nothing but their seed, so they are trainings of one method."
+            )
     _check_methods(methods)
-    runs_of = {name: [_opened(one) for one in _trainings_of(given)] for name, given in methods.items()}
+    runs_of = {
+        name: [_opened(one) for one in _trainings_of(given)] for name, given in methods.items()
+    }
     runs = [run for members in runs_of.values() for run in members]
     folders = [run.path.resolve() for run in runs]
     for run, folder in zip(runs, folders, strict=True):
@@ -473,7 +517,9 @@ def of_same_queries(
     for name, members in places.items():
         values = {score: column[list(members)] for score, column in found.values.items()}
         compared.append(Method(name, values, tuple(found.names[at] for at in members)))
-    classes = np.array([*found.class_names, ""])[found.labels.clip(-1)]  # no class is a negative number
+    classes = np.array([*found.class_names, ""])[
+        found.labels.clip(-1)
+    ]  # no class is a negative number
     notes = [f"On {found.words}."]
     trained = [f"{one.name}: {', '.join(one.runs)}" for one in compared if one.trainings > 1]
     if trained:
@@ -484,7 +530,9 @@ def of_same_queries(
 
 def by_setting(runs: Sequence[Run], split: str = "test") -> dict[str, list[Run]]:
     """Put runs that differ in nothing but their seed together, by what sets them apart."""
-    return {name: [runs[at] for at in places] for name, places in places_by_setting(runs, split).items()}
+    return {
+        name: [runs[at] for at in places] for name, places in places_by_setting(runs, split).items()
+    }
 
 
 def places_by_setting(runs: Sequence[Run], split: str = "test") -> dict[str, list[int]]:
@@ -533,12 +581,16 @@ def _check_different(name: str, trainings: Sequence[Any]) -> None:
 
 def _chosen(methods: Sequence[Method], scores: Sequence[str] | None) -> tuple[str, ...]:
     """The scores to show, of those that every method has."""
-    common = [name for name in methods[0].values if all(name in method.values for method in methods)]
+    common = [
+        name for name in methods[0].values if all(name in method.values for method in methods)
+    ]
     if scores is None:
         return tuple(name for name in SHOWN if name in common) or tuple(common)
     unknown = [name for name in scores if name not in common]
     if unknown or not scores:
-        raise ValueError(f"These methods have no score {', '.join(unknown)}; they have {', '.join(common)}.")
+        raise ValueError(
+            f"These methods have no score {', '.join(unknown)}; they have {', '.join(common)}."
+        )
     return tuple(scores)
 
 
@@ -546,7 +598,9 @@ def _against(found: MethodComparison, baseline: str) -> MethodComparison:
     """The same with another baseline."""
     names = [method.name for method in found.methods]
     if baseline not in names:
-        raise ValueError(f"There is no method {baseline!r} to compare with; there are {', '.join(names)}.")
+        raise ValueError(
+            f"There is no method {baseline!r} to compare with; there are {', '.join(names)}."
+        )
     first = found.methods[names.index(baseline)]
     others = tuple(method for method in found.methods if method is not first)
     return MethodComparison((first, *others), found.labels, found.scores, found.notes)

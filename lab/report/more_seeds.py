@@ -61,7 +61,9 @@ def missing(run: Run, members: Sequence[Run], count: int) -> dict[str, RunConfig
 
 
 def _check_finished(members: Sequence[Run]) -> None:
-    unfinished = [f"{member.name} ({member.state})" for member in members if member.state != FINISHED]
+    unfinished = [
+        f"{member.name} ({member.state})" for member in members if member.state != FINISHED
+    ]
     if unfinished:
         raise ValueError(
             f"Not every training has finished: {', '.join(unfinished)}. Wait for them, or use "

@@ -63,7 +63,9 @@ def _seed(config: Mapping[str, Any]) -> int | None:
     return (config.get("training") or {}).get("seed", 0)
 
 
-def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] | None = None) -> str:
+def query_set(
+    config: Mapping[str, Any], split: str, scores: Mapping[str, Any] | None = None
+) -> str:
     """What `letters` compares: a few letters that are the same for runs which say that they are measured on the same
     images with the same labels, and after a stroke the digest of the images that they were measured on.
 
@@ -73,10 +75,16 @@ def query_set(config: Mapping[str, Any], split: str, scores: Mapping[str, Any] |
     scores = scores or {}
     stored = config.get("data") or {}
     data = dict(stored) if isinstance(stored, Mapping) else {"name": stored}
-    data["corrections"] = data.pop("leave_out", None) or data.get("corrections")  # as version 0.2 called them
+    data["corrections"] = data.pop("leave_out", None) or data.get(
+        "corrections"
+    )  # as version 0.2 called them
     if data.get("name") == OUTSIDE and data.get("digest"):
         data.pop("what", None)  # a word for the same images
-    for name in ("root", "path", "corrections"):  # a table's name is made of its content, and a folder may be moved
+    for name in (
+        "root",
+        "path",
+        "corrections",
+    ):  # a table's name is made of its content, and a folder may be moved
         data[name] = Path(str(data[name])).name if data.get(name) else None
 
     passed = set(TRAINED_ON)  # knobs that change no query
@@ -112,7 +120,11 @@ def letters(sets: Sequence[str | None]) -> list[str]:
     groups: list[list[str]] = []
     group_of: dict[str, int] = {}
     for one in dict.fromkeys(filter(None, sets)):
-        alike = [at for at, group in enumerate(groups) if all(measured_alike(one, other) for other in group)]
+        alike = [
+            at
+            for at, group in enumerate(groups)
+            if all(measured_alike(one, other) for other in group)
+        ]
         if alike:
             at = alike[0]
         else:
@@ -122,7 +134,9 @@ def letters(sets: Sequence[str | None]) -> list[str]:
         group_of[one] = at
     if len(groups) < 2:
         return [""] * len(sets)
-    names = [ascii_uppercase[at % 26] * (1 + at // 26) for at in range(len(groups))]  # A to Z, AA to ZZ
+    names = [
+        ascii_uppercase[at % 26] * (1 + at // 26) for at in range(len(groups))
+    ]  # A to Z, AA to ZZ
     return [names[group_of[one]] if one else "" for one in sets]
 
 
@@ -144,7 +158,15 @@ def columns(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 def shown(scores: Sequence[str]) -> list[str]:
     """Every column but the name, in the order in which people read them."""
-    return ["state", "progress", "loss", *scores, "queries", "scores of", *FACTS[FACTS.index("encoder") :]]
+    return [
+        "state",
+        "progress",
+        "loss",
+        *scores,
+        "queries",
+        "scores of",
+        *FACTS[FACTS.index("encoder") :],
+    ]
 
 
 NEWEST = "newest first"
@@ -169,7 +191,9 @@ ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.g
 def matches(one: dict[str, Any], words: str) -> bool:
     """Whether every word stands somewhere in a row's facts, and every comparison (`r@1>0.5`) holds for its columns."""
     text = " ".join(str(one.get(name, "")) for name in FACTS).lower()
-    values = {column.lower(): value for column, value in one.items() if isinstance(value, int | float)}
+    values = {
+        column.lower(): value for column, value in one.items() if isinstance(value, int | float)
+    }
     for word in words.lower().split():
         comparison = COMPARED.fullmatch(word)
         if comparison is None:

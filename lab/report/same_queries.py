@@ -102,7 +102,9 @@ class SameQueries:
         """Which classes the second run gains and loses against the first, in a sentence."""
         found = self.by_class(column, before, after)
         if not any(one.mean for one in found.values()):
-            return f"{self.names[after]} and {self.names[before]} have the same score for every class."
+            return (
+                f"{self.names[after]} and {self.names[before]} have the same score for every class."
+            )
         gained = [label for label, one in found.items() if one.low is not None and one.low > 0]
         lost = [label for label, one in found.items() if one.high is not None and one.high < 0]
         lost.reverse()  # the greatest loss first
@@ -110,7 +112,9 @@ class SameQueries:
         for verb, labels in (("gains at", gained), ("loses at", lost)):
             part = f"{verb} {len(labels):,}"
             if labels:
-                most = [f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3]]
+                most = [
+                    f"{self.class_names[label]} {found[label].mean:+.2f}" for label in labels[:3]
+                ]
                 part += f" ({', '.join(most)})"
             parts.append(part)
         changed = f"{self.names[after]} {' and '.join(parts)} of {len(found):,} classes"
@@ -126,7 +130,9 @@ class SameQueries:
         return order[spread[order] > 0]
 
 
-def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | None = None) -> SameQueries:
+def same_queries(
+    runs: Sequence[Run], split: str = "test", ruler: ImageSet | None = None
+) -> SameQueries:
     """Measure runs on the same queries, by their stored embeddings: nothing is trained or embedded again.
 
     Images are joined by name and content (`lab.runs.join`), classes by name. Where all runs embedded the same images in
@@ -149,12 +155,20 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     tables = [run.pictures(split) for run in runs]
     judge = max(range(len(runs)), key=lambda at: len(_corrections(runs[at])))
     if ruler is not None:
-        tables.append(Pictures.of_images("the ruler", ruler, ruler.splits[split].items, tables[0].place))
+        tables.append(
+            Pictures.of_images("the ruler", ruler, ruler.splits[split].items, tables[0].place)
+        )
         judge = len(runs)
     joined = identity.join(tables)
-    classes = [table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True)]
+    classes = [
+        table.of_items(items).classes for table, items in zip(tables, joined.items, strict=True)
+    ]
     class_names, labels = _labels(classes[judge])
-    unlike = [name for name, other in zip(joined.names, classes, strict=True) if (other != classes[judge]).any()]
+    unlike = [
+        name
+        for name, other in zip(joined.names, classes, strict=True)
+        if (other != classes[judge]).any()
+    ]
 
     # Of the joined images, those that every run asks with, and those that every run searches in.
     is_query = np.ones(len(joined), bool)
@@ -165,7 +179,9 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
     if ruler is not None:
         part = ruler.splits[split]
         is_query &= np.isin(joined.items[-1], part.query)
-        is_searched &= np.isin(joined.items[-1], part.query if part.gallery is None else part.gallery)
+        is_searched &= np.isin(
+            joined.items[-1], part.query if part.gallery is None else part.gallery
+        )
     if not is_query.any():
         raise ValueError(
             f"These runs have no {split} query in common, as those of different data sets: {joined.sentence}"
@@ -178,7 +194,10 @@ def same_queries(runs: Sequence[Run], split: str = "test", ruler: ImageSet | Non
 
     # The scores that the evaluations kept hold where nothing was left out or renamed.
     as_evaluated = not unlike
-    for whole, taken in [*zip(query_sets, queries, strict=True), *zip(gallery_sets, galleries, strict=True)]:
+    for whole, taken in [
+        *zip(query_sets, queries, strict=True),
+        *zip(gallery_sets, galleries, strict=True),
+    ]:
         as_evaluated &= len(whole) == len(taken)
     values = []
     if as_evaluated and all(run.scores(split) and not run.outdated(split) for run in runs):
@@ -216,8 +235,12 @@ def _measured(
     """Return every score of each query by exact search, float64 [n]. same_source: the queries are searched among
     themselves."""
     config = run.config_of(split)
-    index = lab.search.create("exact", k=1, similarity=config.similarity, ties="shuffled").build(gallery)
-    ranking = index.rank(query, same_source=same_source, distractors=config.evaluation.knobs.distractors)
+    index = lab.search.create("exact", k=1, similarity=config.similarity, ties="shuffled").build(
+        gallery
+    )
+    ranking = index.rank(
+        query, same_source=same_source, distractors=config.evaluation.knobs.distractors
+    )
     return per_query(Evidence(ranking, query, gallery))
 
 
@@ -240,10 +263,14 @@ def _labels(classes: np.ndarray) -> tuple[list[str], np.ndarray]:
     if nameless.any():  # "" is the first in order
         names = names[1:]
         labels = labels - 1
-    return names.tolist(), np.where(nameless, no_class(np.arange(len(labels))), labels).astype(np.int64)
+    return names.tolist(), np.where(nameless, no_class(np.arange(len(labels))), labels).astype(
+        np.int64
+    )
 
 
-def _taken(one: EmbeddingSet, items: np.ndarray, labels: np.ndarray, chosen: np.ndarray) -> EmbeddingSet:
+def _taken(
+    one: EmbeddingSet, items: np.ndarray, labels: np.ndarray, chosen: np.ndarray
+) -> EmbeddingSet:
     """Some of the joined images, bool [n], out of what a run embedded: numbered and labelled as all runs have them."""
     rows = rows_of(one.items, items[chosen])
     return EmbeddingSet(one.vectors[rows], labels[chosen], np.flatnonzero(chosen))

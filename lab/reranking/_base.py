@@ -35,7 +35,9 @@ class Nodes:
     first_item: int
 
 
-def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: torch.device) -> Nodes:
+def nodes(
+    ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: torch.device
+) -> Nodes:
     """Join queries and gallery to the nodes of one graph, on a device.
 
     Raises:
@@ -57,8 +59,12 @@ def nodes(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet, device: 
     node[outside] = np.arange(len(outside))
     vectors = np.concatenate([query.vectors[outside], gallery.vectors])
     if not np.isfinite(vectors).all():
-        raise ValueError("The vectors hold NaN or infinity, so they have no neighbours; check the model's output.")
-    return Nodes(torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside))
+        raise ValueError(
+            "The vectors hold NaN or infinity, so they have no neighbours; check the model's output."
+        )
+    return Nodes(
+        torch.from_numpy(vectors).to(device), torch.from_numpy(node).to(device), len(outside)
+    )
 
 
 def neighbour_lists(unit: torch.Tensor, k: int, ties: Ties = "gallery") -> torch.Tensor:
@@ -110,10 +116,14 @@ def ranked_by(ranking: Ranking, scores: Iterator[torch.Tensor]) -> Ranking:
         neighbours.append(positions.cpu().numpy())
         all_scores.append(best.cpu().numpy())
         ranks.append(_ranks(ranking, rows, keys))
-    return reranked(ranking, np.concatenate(neighbours), np.concatenate(all_scores), np.concatenate(ranks))
+    return reranked(
+        ranking, np.concatenate(neighbours), np.concatenate(all_scores), np.concatenate(ranks)
+    )
 
 
-def reranked(ranking: Ranking, neighbours: np.ndarray, scores: np.ndarray, ranks: np.ndarray) -> Ranking:
+def reranked(
+    ranking: Ranking, neighbours: np.ndarray, scores: np.ndarray, ranks: np.ndarray
+) -> Ranking:
     """Return the ranking with new neighbours and scores, [q k], and new ranks of its positives, [p], in their order."""
     owner = np.repeat(np.arange(len(ranking)), ranking.num_positives)
     order = np.lexsort((ranks, owner))
@@ -146,7 +156,9 @@ def _ranks(ranking: Ranking, rows: slice, keys: torch.Tensor) -> np.ndarray:
     column = torch.from_numpy(number).to(keys.device)
     row = torch.from_numpy(np.repeat(np.arange(len(counts)), counts)).to(keys.device)
     items = torch.from_numpy(ranking.positive_items[first:last]).to(keys.device)
-    positives = torch.full((len(counts), int(counts.max())), sort_keys.ABOVE_ALL, device=keys.device)
+    positives = torch.full(
+        (len(counts), int(counts.max())), sort_keys.ABOVE_ALL, device=keys.device
+    )
     positives[row, column] = keys[row, items]
 
     # A rank is one more than the number of keys above.
@@ -162,7 +174,9 @@ def _among_labelled(rerank: Reranking) -> Reranking:
     """Wrap a re-ranker's method so that it re-ranks only images with a class."""
 
     @functools.wraps(rerank)
-    def rerank_labelled(self: Any, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
+    def rerank_labelled(
+        self: Any, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet
+    ) -> Ranking:
         rows = np.flatnonzero(labelled(ranking.query_labels))
         if not ranking.left_out or not len(rows) or ranking.left_out == len(ranking.gallery_labels):
             return rerank(self, ranking, query, gallery)
@@ -202,7 +216,9 @@ class Reranker(HasKnobs):
     """
 
     neighbours_knob: ClassVar[str] = "k"
-    device: Any = argument("Device: cpu, cuda, cuda:1, or auto (a GPU if there is one).", default="auto")
+    device: Any = argument(
+        "Device: cpu, cuda, cuda:1, or auto (a GPU if there is one).", default="auto"
+    )
 
     def __post_init__(self) -> None:
         self.device = device_of(self.device)

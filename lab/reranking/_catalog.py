@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.reranking._base import Reranker
 
-catalog: Catalog[Reranker] = Catalog("lab.reranking", "re-ranker", base="lab.reranking._base:Reranker")
+catalog: Catalog[Reranker] = Catalog(
+    "lab.reranking", "re-ranker", base="lab.reranking._base:Reranker"
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

@@ -48,19 +48,27 @@ class Contextual(Reranker):
         source="Contextual, table 10",
     )
     beta: float = knob(
-        "Weight of the contextual similarity.", default=0.1, ge=0, le=1, source="Contextual, appendix I.5"
+        "Weight of the contextual similarity.",
+        default=0.1,
+        ge=0,
+        le=1,
+        source="Contextual, appendix I.5",
     )
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph = nodes(ranking, query, gallery, self.device)
         lengths = torch.linalg.vector_norm(graph.vectors, dim=1, keepdim=True, dtype=torch.float64)
         if (lengths == 0).any():
-            raise ValueError("A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking.")
+            raise ValueError(
+                "A vector is zero, so its cosine similarity is undefined; leave it out before re-ranking."
+            )
         unit = graph.vectors.double() / lengths
         lists = neighbour_lists(unit, min(self.knobs.k, len(unit)), ranking.ties)
         return ranked_by(ranking, self._scores(unit, graph, lists))
 
-    def _scores(self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor) -> Iterator[torch.Tensor]:
+    def _scores(
+        self, unit: torch.Tensor, graph: Nodes, lists: torch.Tensor
+    ) -> Iterator[torch.Tensor]:
         """Yield the scores of the gallery, float64 [a g], for blocks of queries."""
         beta = self.knobs.beta
         for queries in graph.query.split(ROWS):

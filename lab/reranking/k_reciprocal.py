@@ -59,14 +59,19 @@ def expanded_sets(lists: np.ndarray, k1: int) -> csr_array:
     shared = (sets @ half_sets.T).multiply(sets).tocsr()
     added = shared.data > OVERLAP * sizes[shared.indices]
     node = np.repeat(np.arange(len(lists)), np.diff(shared.indptr))
-    additions = csr_array((added[added].astype(float), (node[added], shared.indices[added])), shape=sets.shape)
+    additions = csr_array(
+        (added[added].astype(float), (node[added], shared.indices[added])), shape=sets.shape
+    )
     expanded = (sets + additions @ half_sets).tocsr()
     expanded.data[:] = 1
     return expanded
 
 
 def weighted_rows(
-    sets: csr_array, squared_distances: Callable[[np.ndarray, np.ndarray], np.ndarray], k2: int, lists: np.ndarray
+    sets: csr_array,
+    squared_distances: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    k2: int,
+    lists: np.ndarray,
 ) -> csr_array:
     """Sparse [n n]: members weighted by exp(-distance), rows divided by their sums, then averaged over k2 neighbours.
 
@@ -98,24 +103,32 @@ def jaccard_distances(rows: csr_array, columns: csr_array, nodes: np.ndarray) ->
     for row, node in enumerate(nodes):
         others = []
         minima = []
-        for entry in range(rows.indptr[node], rows.indptr[node + 1]):  # the members of the node's set
+        for entry in range(
+            rows.indptr[node], rows.indptr[node + 1]
+        ):  # the members of the node's set
             member = rows.indices[entry]
             span = slice(columns.indptr[member], columns.indptr[member + 1])
             others.append(columns.indices[span])
             minima.append(np.minimum(columns.data[span], rows.data[entry]))
-        shared = np.bincount(np.concatenate(others), weights=np.concatenate(minima), minlength=rows.shape[0])
+        shared = np.bincount(
+            np.concatenate(others), weights=np.concatenate(minima), minlength=rows.shape[0]
+        )
         distances[row] = 1 - shared / (2 - shared)
     return distances
 
 
-def distances(graph: Nodes, k1: int, k2: int, lam: float, ties: Ties = "gallery") -> Iterator[torch.Tensor]:
+def distances(
+    graph: Nodes, k1: int, k2: int, lam: float, ties: Ties = "gallery"
+) -> Iterator[torch.Tensor]:
     """Yield the final distance (1 - lam) Jaccard + lam d in blocks of queries, float64 [a g].
 
     d is the squared Euclidean distance divided by the largest one of its query, as in the released code. No [n n]
     matrix is kept.
     """
     vectors = graph.vectors.cpu().numpy()
-    space = Space.of(vectors, "euclidean", graph.vectors.device)  # its unit cancels in the ratio of distances
+    space = Space.of(
+        vectors, "euclidean", graph.vectors.device
+    )  # its unit cancels in the ratio of distances
     queries = space.queries(vectors)
     items = space.items
     blocks = torch.arange(len(queries)).split(ROWS)
@@ -137,7 +150,9 @@ def distances(graph: Nodes, k1: int, k2: int, lam: float, ties: Ties = "gallery"
     columns = rows.tocsc()
     for block in graph.query.split(ROWS):
         squared = -(queries[block] @ items.T).clamp(max=0) / largest[block][:, None]
-        jaccard = torch.from_numpy(jaccard_distances(rows, columns, block.cpu().numpy())).to(squared.device)
+        jaccard = torch.from_numpy(jaccard_distances(rows, columns, block.cpu().numpy())).to(
+            squared.device
+        )
         yield ((1 - lam) * jaccard + lam * squared)[:, graph.first_item :]
 
 
@@ -170,7 +185,9 @@ class KReciprocal(Reranker):
         le=MOST_ITEMS,
         source="Zhong et al. eq. 11",
     )
-    lam: float = knob("Weight of the original distance.", default=0.3, ge=0, le=1, source="Zhong et al. eq. 12")
+    lam: float = knob(
+        "Weight of the original distance.", default=0.3, ge=0, le=1, source="Zhong et al. eq. 12"
+    )
 
     def rerank(self, ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> Ranking:
         graph = nodes(ranking, query, gallery, self.device)

@@ -96,7 +96,9 @@ class Rights:
             return False
 
     def _why_not(self, reference: Reference) -> str:
-        named = f"{self.what} names the {reference.kind} {quoted(reference.value)} ({reference.knob})"
+        named = (
+            f"{self.what} names the {reference.kind} {quoted(reference.value)} ({reference.knob})"
+        )
         if reference.kind == PROGRAM:
             return f"{named}, and no program is run because a file names it; if you trust it, {self.again}."
         if reference.kind == PATH:

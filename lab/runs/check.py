@@ -72,7 +72,11 @@ def _small_files(run: Run) -> Iterator[Finding]:
         changed = go_by_checkpoint(Run(run.path))
     if wrong := _refused(lambda _: run.config, run.path):
         advice = RESUME if changed else ""
-        yield Finding("config.yaml", f"cannot be used: {wrong} Images and embeddings can still be read.", advice)
+        yield Finding(
+            "config.yaml",
+            f"cannot be used: {wrong} Images and embeddings can still be read.",
+            advice,
+        )
     elif changed:
         yield Finding("config.yaml", changed, changed=True)
     if published := run.checkpoint(PUBLISHED):
@@ -89,10 +93,14 @@ def _small_files(run: Run) -> Iterator[Finding]:
         if wrong := _refused(run.read, f"scores/{path.name}"):
             yield Finding(f"scores/{path.name}", wrong)
     records = run.file("metrics.jsonl")
-    *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]  # a kill tears the last
+    *lines, _ = (
+        records.read_bytes().split(b"\n") if records.is_file() else [b""]
+    )  # a kill tears the last
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
         yield Finding(
-            records.name, f"has {len(broken)} unreadable lines, the first is line {broken[0]}.", "take them out"
+            records.name,
+            f"has {len(broken)} unreadable lines, the first is line {broken[0]}.",
+            "take them out",
         )
 
 
@@ -106,7 +114,9 @@ def _splits(run: Run) -> Iterator[Finding]:
     """Embeddings and scores, and whether they belong together."""
     paths = filter(None, map(run.checkpoint, ("best", "last")))
     advice = ANEW if any(not _refused(_loaded, path) for path in paths) else ""
-    files = [path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")]
+    files = [
+        path for folder in ("embeddings", "scores") for path in (run.path / folder).glob("[!.]*")
+    ]
     for split in sorted({path.stem for path in files if path.suffix in (".safetensors", ".json")}):
         if wrong := _wrong_with(run, split):
             yield Finding(f"embeddings/{split}.safetensors", wrong, advice)
@@ -116,23 +126,38 @@ def _wrong_with(run: Run, split: str) -> str:
     try:
         run.columns("embeddings", split), run.embeddings(split)
         scores = run.scores(split)
-        if scores is None and run.config.outside and not any((run.path / "scores").glob(f"{split}.*")):
+        if (
+            scores is None
+            and run.config.outside
+            and not any((run.path / "scores").glob(f"{split}.*"))
+        ):
             return ""  # nobody had them measured
         if scores is None:
-            return "has no readable scores beside it: an evaluation was cut off, or they are damaged."
+            return (
+                "has no readable scores beside it: an evaluation was cut off, or they are damaged."
+            )
         run.per_query(split)
         stored = run.header(split)
     except ValueError as error:
         return str(error)
-    differ = [key for key in ("checkpoint", "step", "evaluation") if key in stored and stored[key] != scores.get(key)]
+    differ = [
+        key
+        for key in ("checkpoint", "step", "evaluation")
+        if key in stored and stored[key] != scores.get(key)
+    ]
     if differ:
         return f"does not belong to the scores beside it ({', '.join(differ)} differ)."
     return run.outdated(split)
 
 
 def _arrays(run: Run) -> Iterator[Finding]:
-    readers = {"checkpoints": _loaded, **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read)}
+    readers = {
+        "checkpoints": _loaded,
+        **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read),
+    }
     for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
             if wrong := _refused(read, path):
-                yield Finding(str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE)
+                yield Finding(
+                    str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE
+                )

@@ -68,16 +68,53 @@ _SECTIONS = (
         "how training images are cropped, flipped and changed",
         knobs="lab.data.images.transform_knobs:AugmentationKnobs",
     ),
-    Section("testing", "how images are seen outside training", knobs="lab.data.images.transform_knobs:TestingKnobs"),
-    Section("encoder", "network that makes an embedding of an image", package="lab.encoders", default="small_cnn"),
+    Section(
+        "testing",
+        "how images are seen outside training",
+        knobs="lab.data.images.transform_knobs:TestingKnobs",
+    ),
+    Section(
+        "encoder",
+        "network that makes an embedding of an image",
+        package="lab.encoders",
+        default="small_cnn",
+    ),
     Section("sampler", "which images make a batch", package="lab.samplers", default="m_per_class"),
     Section("loss", "what the training minimises", package="lab.losses", default="recall_at_k"),
-    Section("wrappers", "around the loss, the first innermost", package="lab.wrappers", many=True, default=()),
-    Section("optimiser", "how gradients change the weights", package="lab.training.optimisers", default="adamw"),
-    Section("schedule", "how the learning rate changes", package="lab.training.schedules", default="cosine"),
-    Section("training", "steps, chunks, device, checkpoints", knobs="lab.training.settings:TrainingKnobs"),
-    Section("metrics", "what is measured", package="lab.metrics", many=True, default=("hit_rate_at_k", "map_at_r")),
-    Section("evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"),
+    Section(
+        "wrappers",
+        "around the loss, the first innermost",
+        package="lab.wrappers",
+        many=True,
+        default=(),
+    ),
+    Section(
+        "optimiser",
+        "how gradients change the weights",
+        package="lab.training.optimisers",
+        default="adamw",
+    ),
+    Section(
+        "schedule",
+        "how the learning rate changes",
+        package="lab.training.schedules",
+        default="cosine",
+    ),
+    Section(
+        "training",
+        "steps, chunks, device, checkpoints",
+        knobs="lab.training.settings:TrainingKnobs",
+    ),
+    Section(
+        "metrics",
+        "what is measured",
+        package="lab.metrics",
+        many=True,
+        default=("hit_rate_at_k", "map_at_r"),
+    ),
+    Section(
+        "evaluation", "how the trained model is used", knobs="lab.training.settings:EvaluationKnobs"
+    ),
 )
 SECTIONS = {section.name: section for section in _SECTIONS}
 
@@ -106,7 +143,9 @@ class Choice:
     rights: Rights | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, section: Section, value: Mapping[str, Any] | str | None, stored: bool = False) -> Choice:
+    def of(
+        cls, section: Section, value: Mapping[str, Any] | str | None, stored: bool = False
+    ) -> Choice:
         """Check the words of a person or of a stored run, whose entry may be of a package that is not installed.
 
         Raises:
@@ -115,14 +154,20 @@ class Choice:
         if isinstance(value, str) and section.package:
             value = {"name": value}
         if value is not None and not isinstance(value, Mapping):
-            raise ValueError(f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}.")
+            raise ValueError(
+                f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}."
+            )
         # Which entry of the catalogue?
-        values = {str(key): value for key, value in (value or {}).items()}  # YAML has keys of other kinds
+        values = {
+            str(key): value for key, value in (value or {}).items()
+        }  # YAML has keys of other kinds
         name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
             if name is None:
-                raise ValueError(f"Each of {section.name} needs a name, one of {', '.join(section.names())}.")
+                raise ValueError(
+                    f"Each of {section.name} needs a name, one of {', '.join(section.names())}."
+                )
         if stored and name == OUTSIDE:
             return cls(section.name, OUTSIDE, Unchecked(**values))
         try:
@@ -135,7 +180,9 @@ class Choice:
         derived = derived_knobs(section, declared)
         for knob in derived:
             if knob in values:
-                raise ValueError(f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out.")
+                raise ValueError(
+                    f"{section.name} {name}: {knob} follows from the data and the encoder; leave it out."
+                )
         uninstalled = _uninstalled(declared, values) if stored else {}
         knobs = declared(
             **{knob: value for knob, value in values.items() if knob not in uninstalled},
@@ -154,14 +201,23 @@ class Choice:
     @property
     def values(self) -> dict[str, Any]:
         """Every knob but the derived ones, as plain numbers, strings and tuples."""
-        return {knob: value for knob, value in self.knobs.model_dump().items() if knob not in self.derived}
+        return {
+            knob: value
+            for knob, value in self.knobs.model_dump().items()
+            if knob not in self.derived
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choice as the YAML file has it."""
-        plain = {knob: list(value) if isinstance(value, tuple) else value for knob, value in self.values.items()}
+        plain = {
+            knob: list(value) if isinstance(value, tuple) else value
+            for knob, value in self.values.items()
+        }
         return {"name": self.name, **plain} if self.name else plain
 
-    def named(self, instead: Mapping[str, Any] | None = None, downloads: bool = True) -> Iterator[tuple[str, str, str]]:
+    def named(
+        self, instead: Mapping[str, Any] | None = None, downloads: bool = True
+    ) -> Iterator[tuple[str, str, str]]:
         """Find what its words name outside the catalogues, as `boundary.named` does. instead: as `create` takes it."""
         if self.outside or isinstance(self.knobs, Unchecked):
             return
@@ -170,7 +226,9 @@ class Choice:
             entry = importlib.import_module(section.package).get(self.name)
         else:
             entry = section.knobs_of(self.name)
-        yield from boundary.named(self.section, entry, {**self.values, **(instead or {})}, downloads)
+        yield from boundary.named(
+            self.section, entry, {**self.values, **(instead or {})}, downloads
+        )
 
     def programs(self) -> Iterator[tuple[str, str, str]]:
         """Find programs in every text of a form, also where none would be run: section.knob, the kind and the value.
@@ -181,7 +239,9 @@ class Choice:
             return
         for declared in describe(type(self.knobs)):
             value = self.values.get(declared.name)
-            if not isinstance(value, str) or declared.choices or declared.name == "device":  # cuda:1
+            if (
+                not isinstance(value, str) or declared.choices or declared.name == "device"
+            ):  # cuda:1
                 continue
             is_file = declared.path and os.path.exists(os.path.expanduser(value))
             if kind_of(value) == PROGRAM and not value.startswith("{") and not is_file:
@@ -195,7 +255,9 @@ class Choice:
         """
         if self.rights is not None:
             downloads = DOWNLOADS not in self.rights.allow  # else nothing has to be looked for
-            self.rights.check(self.rights.reference(*words) for words in self.named(instead, downloads))
+            self.rights.check(
+                self.rights.reference(*words) for words in self.named(instead, downloads)
+            )
 
     def create(self, instead: Mapping[str, Any] | None = None, **derived: Any) -> Any:
         """Build the catalogue's entry; `derived` fills what this choice left open, and may hold more.
@@ -258,7 +320,10 @@ class RunConfig:
 
     @classmethod
     def of(
-        cls, sections: Mapping[str, Any] | None = None, stored: bool = False, rights: Rights | None = None
+        cls,
+        sections: Mapping[str, Any] | None = None,
+        stored: bool = False,
+        rights: Rights | None = None,
     ) -> RunConfig:
         """Check a nested mapping as YAML gives it; sections and knobs that are left out take their defaults.
 
@@ -272,25 +337,37 @@ class RunConfig:
             ValueError: unknown section, name or knob, or a value out of range; one sentence that lists what is legal.
         """
         if sections is not None and not isinstance(sections, Mapping):
-            raise ValueError(f"A run is made of sections ({', '.join(SECTIONS)}), got {quoted(sections)}.")
+            raise ValueError(
+                f"A run is made of sections ({', '.join(SECTIONS)}), got {quoted(sections)}."
+            )
         sections = dict(sections or {})
         for name in sections:
             if name not in SECTIONS:
                 meant = near(name, SECTIONS)
-                hint = _knob_elsewhere(str(name)) or (f" (did you mean {meant!r}?)" if meant else "")
-                raise ValueError(f"A run has no section {quoted(name)}{hint}. Its sections: {', '.join(SECTIONS)}.")
+                hint = _knob_elsewhere(str(name)) or (
+                    f" (did you mean {meant!r}?)" if meant else ""
+                )
+                raise ValueError(
+                    f"A run has no section {quoted(name)}{hint}. Its sections: {', '.join(SECTIONS)}."
+                )
         chosen: dict[str, Any] = {}
         for name, section in SECTIONS.items():
             chosen[name] = _chosen(section, sections.get(name), stored)
         device = chosen["training"].knobs.device
-        if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", device):  # the machine that trains checks that it exists
-            raise ValueError(f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(device)}.")
+        if not re.fullmatch(
+            r"auto|cpu|cuda(:\d{1,4})?", device
+        ):  # the machine that trains checks that it exists
+            raise ValueError(
+                f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(device)}."
+            )
         # A loss whose anchors have any length (003) decides that embeddings keep their lengths, unless the user did.
         encoder = chosen["encoder"]
         given = sections.get("encoder")
         is_given = isinstance(given, Mapping) and "normalise" in given
         if "normalise" in encoder.values and not is_given and _lengths_matter(chosen["loss"].name):
-            chosen["encoder"] = Choice.of(SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False})
+            chosen["encoder"] = Choice.of(
+                SECTIONS["encoder"], {**encoder.as_dict(), "normalise": False}
+            )
         return cls(**chosen).with_rights(rights)
 
     @classmethod
@@ -420,7 +497,9 @@ class RunConfig:
         section, _, knob = path.partition(".")
         changed = self.as_dict()
         if knob and not isinstance(changed.get(section), dict):
-            raise ValueError(f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs.")
+            raise ValueError(
+                f"{path!r} names no single knob; give the whole section {section!r}, or one of its knobs."
+            )
         if knob:
             value = {**changed[section], knob: value}
         elif section == "loss":
@@ -466,7 +545,10 @@ class RunConfig:
         defaults = {knob: field.default for knob, field in type(choice.knobs).model_fields.items()}
         if choice.section == "encoder" and _lengths_matter(self.loss.name):
             defaults["normalise"] = False
-        for knob, value in choice.values.items():  # the knobs of an entry that is not installed have no defaults
+        for (
+            knob,
+            value,
+        ) in choice.values.items():  # the knobs of an entry that is not installed have no defaults
             if knob in defaults and value == defaults[knob]:
                 continue
             yield f"--no-{prefix}.{knob}" if value is False else f"--{prefix}.{knob}"
@@ -482,8 +564,14 @@ def without_followed_lengths(sections: Mapping[str, Any]) -> dict[str, Any]:
     encoder: Any = sections.get("encoder")
     loss = sections.get("loss")
     name = loss.get("name") if isinstance(loss, Mapping) else loss
-    if isinstance(encoder, Mapping) and name and encoder.get("normalise") == (not _lengths_matter(name)):
-        remaining["encoder"] = {knob: value for knob, value in encoder.items() if knob != "normalise"}
+    if (
+        isinstance(encoder, Mapping)
+        and name
+        and encoder.get("normalise") == (not _lengths_matter(name))
+    ):
+        remaining["encoder"] = {
+            knob: value for knob, value in encoder.items() if knob != "normalise"
+        }
     return remaining
 
 
@@ -571,7 +659,9 @@ def refuse_programs(sections: Mapping[str, Any], what: str, typed: Collection[st
     Raises:
         ValueError: names the knob and its value.
     """
-    rights = Rights(what, allow=EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION")
+    rights = Rights(
+        what, allow=EVERYTHING, again="type it as a flag: --encoder.base MODULE:FUNCTION"
+    )
     for name, section in SECTIONS.items():
         chosen = sections.get(name)
         for choice in chosen if isinstance(chosen, list | tuple) else (chosen,):
@@ -600,7 +690,9 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{name} is no valid YAML: {error}.") from None
     if read is not None and not isinstance(read, dict):
-        raise ValueError(f"{name} must hold sections ({', '.join(SECTIONS)}), got {JSON_KINDS[type(read)]}.")
+        raise ValueError(
+            f"{name} must hold sections ({', '.join(SECTIONS)}), got {JSON_KINDS[type(read)]}."
+        )
     return read or {}
 
 
@@ -623,7 +715,9 @@ def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice
     if value is None:
         value = section.default
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{section.name} must be a list, each a name or a mapping with a name; got {quoted(value)}.")
+        raise ValueError(
+            f"{section.name} must be a list, each a name or a mapping with a name; got {quoted(value)}."
+        )
     chosen = tuple(Choice.of(section, entry, stored) for entry in value)
     names = set()
     for choice in chosen:
@@ -635,7 +729,9 @@ def _chosen(section: Section, value: Any, stored: bool) -> Choice | tuple[Choice
 
 def _lengths_matter(loss: str) -> bool:
     losses = importlib.import_module("lab.losses")
-    return loss in losses.names() and loss not in losses.broken() and losses.get(loss).lengths_matter
+    return (
+        loss in losses.names() and loss not in losses.broken() and losses.get(loss).lengths_matter
+    )
 
 
 def word(value: Any) -> str:
@@ -647,7 +743,11 @@ def word(value: Any) -> str:
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:
     """Return dotted path to value of a whole configuration; an entry of a list goes by its name, and is `on`."""
-    if isinstance(value, list) and value and all(isinstance(entry, dict) and "name" in entry for entry in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(entry, dict) and "name" in entry for entry in value)
+    ):
         by_name = {}
         for entry in value:
             knobs = dict(entry)

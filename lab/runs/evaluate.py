@@ -71,7 +71,9 @@ class Evaluator:
     def rows(self, images: torch.Tensor) -> torch.Tensor:
         """Return embeddings [n d] of normalised images [n 3 h w], with gradients, as `embed` computes them."""
         knobs = self.config.evaluation.knobs
-        return rows_of(self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, self.precision)
+        return rows_of(
+            self.trained.encoder, images, knobs.flip, knobs.scales, knobs.beta, self.precision
+        )
 
     def split(
         self, name: str, processes: Processes | None = None
@@ -88,7 +90,9 @@ class Evaluator:
         loader = self.trained.loader
         split = dataset.splits.get(name)
         if split is None:
-            raise ValueError(f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}.")
+            raise ValueError(
+                f"{dataset.name} has no split {name!r}; it has {', '.join(dataset.splits)}."
+            )
         parts = {"images": split.query, "gallery": split.gallery}
         embedded: dict[str, EmbeddingSet | None] = dict.fromkeys(parts)
         for what, items in parts.items():
@@ -112,7 +116,11 @@ class Evaluator:
     @property
     def splits(self) -> list[str]:
         """Names of the splits that the configuration measures, where the data set has them."""
-        return [name for name in self.config.evaluation.knobs.splits if name in self.trained.dataset.splits]
+        return [
+            name
+            for name in self.config.evaluation.knobs.splits
+            if name in self.trained.dataset.splits
+        ]
 
     @property
     def anchors(self) -> dict[str, np.ndarray]:
@@ -137,10 +145,15 @@ class Evaluator:
         """
         images = self.trained.dataset if dataset is None else dataset
         weights = self.trained.classifier
-        extras: dict[str, Any] = {"levels": images.levels if levels is None else levels, **self.anchors}
+        extras: dict[str, Any] = {
+            "levels": images.levels if levels is None else levels,
+            **self.anchors,
+        }
         if weights is not None:
             extras["classifier"] = Classifier(*weights, self.trained.classes)
-        return _measured(self.config, self.metrics, name, {"query": query, "gallery": gallery}, images, extras)
+        return _measured(
+            self.config, self.metrics, name, {"query": query, "gallery": gallery}, images, extras
+        )
 
 
 def _measured(
@@ -253,7 +266,9 @@ def _parts(query: EmbeddingSet, gallery: EmbeddingSet | None) -> dict[str, Embed
     return {"query": query} if gallery is None else {"query": query, "gallery": gallery}
 
 
-def _measure_stored(run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...] | None) -> Iterator[Record]:
+def _measure_stored(
+    run: Run, writer: Writer, config: RunConfig, splits: tuple[str, ...] | None
+) -> Iterator[Record]:
     """Measure external embeddings: no model can compute them again.
 
     Args:

@@ -58,11 +58,15 @@ def create(config: RunConfig, root: Path | str | None = None, name: str | None =
     check_allowed()
     root = default_root(root)
     if name is None:
-        name = free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+        name = free_name(
+            root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}"
+        )
     with new_folder(root, name) as half_made:
         config = fill(half_made, config)
     run = Run(root / name)
-    run.config = config  # a person's own words, so that this process may run a program that they name
+    run.config = (
+        config  # a person's own words, so that this process may run a program that they name
+    )
     return run
 
 
@@ -108,9 +112,13 @@ def check_available(root: Path | str, name: str) -> None:
     is_abandoned = False
     if (folder / "config.yaml").is_file():
         run = Run(folder)
-        is_abandoned = run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
+        is_abandoned = (
+            run.state in (FAILED, STOPPED, INTERRUPTED) and not run.begun and not working(run)
+        )
     if folder.exists() and not is_abandoned:
-        raise ValueError(f"There is a run {name!r} in {root} already; choose another name or resume that one.")
+        raise ValueError(
+            f"There is a run {name!r} in {root} already; choose another name or resume that one."
+        )
 
 
 def fill(folder: Path, config: RunConfig) -> RunConfig:
@@ -123,7 +131,9 @@ def fill(folder: Path, config: RunConfig) -> RunConfig:
         from lab.evaluation.mixed_precision import chosen  # brings torch
         from lab.kernels.devices import device_or_cpu
 
-        config = config.changed("training.precision", chosen("auto", device_or_cpu(config.training.knobs.device)))
+        config = config.changed(
+            "training.precision", chosen("auto", device_or_cpu(config.training.knobs.device))
+        )
     write_text(folder / "config.yaml", config.as_yaml())
     ownership.sign(folder, "config.yaml")
     return config
@@ -131,7 +141,14 @@ def fill(folder: Path, config: RunConfig) -> RunConfig:
 
 def write_status(folder: Path, state: str, phase: str, steps: int, sentence: str = "") -> None:
     """Write the first status.json of a folder that nobody else knows yet."""
-    status = {"state": state, "phase": phase, "step": 0, "steps": steps, "sentence": sentence, "updated": time.time()}
+    status = {
+        "state": state,
+        "phase": phase,
+        "step": 0,
+        "steps": steps,
+        "sentence": sentence,
+        "updated": time.time(),
+    }
     write_json(folder / "status.json", status)
 
 
@@ -178,7 +195,9 @@ def execute(
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if not run.snapshot().under_way:  # else a request that was left while it waited is for this training
+        if (
+            not run.snapshot().under_way
+        ):  # else a request that was left while it waited is for this training
             stop_request.clear(run)
         if changed:
             run.write_config(run.config)
@@ -290,7 +309,9 @@ def check_at_hand(run: Run, custom: Custom | None = None) -> None:
     except (ValueError, OSError):
         return  # the error is reported, and stored in the folder, when the training begins
     if config.imported:
-        raise ValueError(f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train.")
+        raise ValueError(
+            f"Run {run.name} holds embeddings that were made elsewhere, so there is nothing to train."
+        )
     if run.state == FINISHED and run.checkpoint("last") is None:
         raise ValueError(
             f"Run {run.name} is finished and came without its last checkpoint, so its training cannot go on; train it "
@@ -364,7 +385,12 @@ def _along(run: Run, stop: Callable[[], bool], processes: Processes) -> Iterator
 
 class _Execution:
     def __init__(
-        self, run: Run, writer: Writer, stop: Callable[[], bool], processes: Processes | None, custom: Custom | None
+        self,
+        run: Run,
+        writer: Writer,
+        stop: Callable[[], bool],
+        processes: Processes | None,
+        custom: Custom | None,
     ):
         self.run = run
         self.writer = writer
@@ -397,7 +423,9 @@ class _Execution:
         # Load the data, build what trains, and tell what a reader of the run should know.
         dataset = self.run.dataset(changed=True)
         self.writer.images(dataset)
-        parts = yield from on_features(parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent)
+        parts = yield from on_features(
+            parts_of(config, dataset, self.custom), config, dataset, self.run.path.parent
+        )
         self.writer.describe(meta(str(parts.device)) | self._program(config))
         problems = problems_sentence(dataset.problems) if dataset.problems else ""
         for sentence in (dataset.classes_sentence, problems, dataset.unlabelled_sentence):
@@ -412,10 +440,17 @@ class _Execution:
             yield from start_from_whitening(config, dataset, parts)
         if done:
             yield self._kept(Note(f"Resumed after step {done}."))
-        yield Note(announcement(config, parts, 1 if self.processes is None else self.processes.world))
+        yield Note(
+            announcement(config, parts, 1 if self.processes is None else self.processes.world)
+        )
         untrained = None
         # The first frame of the map is the untrained encoder; the signs before training read it, too.
-        if parts.validator is not None and knobs.keep_frames and not done and self.processes is None:
+        if (
+            parts.validator is not None
+            and knobs.keep_frames
+            and not done
+            and self.processes is None
+        ):
             untrained = yield from parts.validator.embedded(parts.encoder, parts.validator.query)
             self.writer.moment(0, vars(untrained), knobs.keep_frames)
         if not done:
@@ -424,7 +459,9 @@ class _Execution:
         yield from self._trained(trainer)
         step = trainer.progress.step
         if step < knobs.steps:
-            self.writer.status(STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}.")
+            self.writer.status(
+                STOPPED, phase="stopped", step=step, sentence=f"Stopped after step {step}."
+            )
             return
 
         yield from self._evaluated(dataset, parts)
@@ -506,7 +543,9 @@ class _Execution:
         elif isinstance(record, Note):
             self.writer.log(record.sentence)
         elif isinstance(record, Batched) and knobs.keep_batches:
-            self.writer.of_step("batches", record.step, record.tensors, {"loss": record.loss}, knobs.keep_batches)
+            self.writer.of_step(
+                "batches", record.step, record.tensors, {"loss": record.loss}, knobs.keep_batches
+            )
         elif isinstance(record, Validated) and knobs.keep_frames:
             self.writer.moment(record.step, vars(record.embeddings), knobs.keep_frames)
         return record

@@ -129,7 +129,11 @@ class Snapshot:
     @property
     def seen_through(self) -> bool:
         """Whether a process of this machine sees the run through elsewhere, at work or waiting for its turn."""
-        return self.sender is not None and self.sender.alive and self.written_state in (QUEUED, RUNNING)
+        return (
+            self.sender is not None
+            and self.sender.alive
+            and self.written_state in (QUEUED, RUNNING)
+        )
 
     @property
     def under_way(self) -> bool:
@@ -139,7 +143,9 @@ class Snapshot:
     @property
     def process(self) -> Worker | None:
         """The living process of the run on this host."""
-        return next((one for one in (self.launched, self.worker) if one is not None and one.alive), None)
+        return next(
+            (one for one in (self.launched, self.worker) if one is not None and one.alive), None
+        )
 
 
 def is_run(folder: Path) -> bool:
@@ -191,7 +197,9 @@ class Run:
             ValueError: it is no such file. Names and values are not checked here.
         """
         if not (self.path / "config.yaml").exists():
-            raise ValueError(f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew.")
+            raise ValueError(
+                f"{self.path} lost its config.yaml; `lab train --resume {self.name}` writes it anew."
+            )
         return _sections(read_yaml(self.file("config.yaml")), self.path / "config.yaml")
 
     @cached_property
@@ -251,22 +259,52 @@ class Run:
 
     def snapshot(self) -> Snapshot:
         """What the small files say now; to be passed on where several of its values are needed."""
-        status, meta, launch, sent = (self.find(name) for name in ("status.json", "meta.json", "launch.json", SENT))
+        status, meta, launch, sent = (
+            self.find(name) for name in ("status.json", "meta.json", "launch.json", SENT)
+        )
         worker, launched, sender = map(self._worker_here, (meta.get("worker"), launch, sent))
         written = status.get("state")
         if not (self.path / "config.yaml").exists():
-            status = {"state": DAMAGED, "sentence": "The run lost its config.yaml; `lab runs check` says what to do."}
+            status = {
+                "state": DAMAGED,
+                "sentence": "The run lost its config.yaml; `lab runs check` says what to do.",
+            }
         elif written not in STATES:
-            status = {"state": DAMAGED, "sentence": "The run has no readable status.json; resuming writes it anew."}
-        elif written == RUNNING and not lock.held(self.path) and not reports_from_elsewhere(status, worker):
+            status = {
+                "state": DAMAGED,
+                "sentence": "The run has no readable status.json; resuming writes it anew.",
+            }
+        elif (
+            written == RUNNING
+            and not lock.held(self.path)
+            and not reports_from_elsewhere(status, worker)
+        ):
             status |= {"state": INTERRUPTED, "sentence": lost_sentence(status)}
-        elif written == QUEUED and launched is not None and launched.alive:  # it loads what it needs
+        elif (
+            written == QUEUED and launched is not None and launched.alive
+        ):  # it loads what it needs
             status |= {"state": RUNNING, "phase": "starting"}
         elif written == QUEUED and launched is not None:
-            status |= {"state": INTERRUPTED, "sentence": "The process ended before it began; the log may say why."}
-        elif written == QUEUED and sender and sender.here and not sent.get("outlives") and not sender.alive:
-            status |= {"state": INTERRUPTED, "sentence": "The process that had sent it to a cluster has ended."}
-        place = Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {}) if sent.get("launcher") else None
+            status |= {
+                "state": INTERRUPTED,
+                "sentence": "The process ended before it began; the log may say why.",
+            }
+        elif (
+            written == QUEUED
+            and sender
+            and sender.here
+            and not sent.get("outlives")
+            and not sender.alive
+        ):
+            status |= {
+                "state": INTERRUPTED,
+                "sentence": "The process that had sent it to a cluster has ended.",
+            }
+        place = (
+            Sent(sent["launcher"], sent.get("address"), sent.get("knobs") or {})
+            if sent.get("launcher")
+            else None
+        )
         return Snapshot(status, written, meta, worker, launched, sender, place, sent.get("job"))
 
     @property
@@ -276,7 +314,11 @@ class Run:
         place = self.snapshot().place
         if place is None or place.address is None:
             return place
-        return place if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed else None
+        return (
+            place
+            if self.rights(SENT).reference("sent.address", ADDRESS, place.address).allowed
+            else None
+        )
 
     @property
     def status(self) -> dict[str, Any]:
@@ -332,7 +374,9 @@ class Run:
         content = b""
         if path.is_file():
             with open(self.file("metrics.jsonl"), "rb") as file:
-                content = file.read(MOST_LISTED)  # a file with a hole in it can be larger than any memory
+                content = file.read(
+                    MOST_LISTED
+                )  # a file with a hole in it can be larger than any memory
         records = map(stored_record, content.split(b"\n"))
         return [record for record in records if record and kind in (None, record["kind"])]
 
@@ -353,7 +397,9 @@ class Run:
         """
         path = self.path / name
         if ".." in path.parts[len(self.path.parts) :] or name.startswith("/"):
-            raise ValueError(f"Run {self.name} has no file {quoted(name)}, which would lie outside its folder.")
+            raise ValueError(
+                f"Run {self.name} has no file {quoted(name)}, which would lie outside its folder."
+            )
         if path.is_symlink() or ("/" in name and path.parent.is_symlink()):
             rights = self.rights()
             rights.check([rights.reference(name, PATH, str(whole(path)))])
@@ -366,7 +412,9 @@ class Run:
             ValueError: it does not fit its schema, or is a link that leads elsewhere; names the file and the field.
             OSError: it is not there or cannot be read.
         """
-        return stored.read(self.file(name), schema_of(name), MOST_LISTED if name in LONG else stored.MOST_BYTES)
+        return stored.read(
+            self.file(name), schema_of(name), MOST_LISTED if name in LONG else stored.MOST_BYTES
+        )
 
     def find(self, name: str) -> dict[str, Any]:
         """Return what `read` returns; an empty object where there is no file, or one that cannot be read."""
@@ -384,7 +432,9 @@ class Run:
         """Which checkpoint is used where `name` is asked for, by default the one that the configuration evaluates:
         that one, or `last` where it is not there. None without any."""
         name_or_default = name or self.config.evaluation.knobs.checkpoint
-        return next((one for one in (name_or_default, "last", PUBLISHED) if self.checkpoint(one)), None)
+        return next(
+            (one for one in (name_or_default, "last", PUBLISHED) if self.checkpoint(one)), None
+        )
 
     def embeddings_file(self, split: str) -> Path:
         """Return the path of the embeddings of a split, be they there or not."""
@@ -425,7 +475,9 @@ class Run:
 
         Version 0.2 gave every such image a class of its own without a name, behind all others.
         """
-        labels = labels.astype(np.int64, copy=False)  # another writer may store them as uint8, which holds no -1
+        labels = labels.astype(
+            np.int64, copy=False
+        )  # another writer may store them as uint8, which holds no -1
         last = labels.max(initial=-1)
         if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
             return labels  # the last class has several images, so it is no single image's own
@@ -444,7 +496,9 @@ class Run:
         arrays.check_shapes(self.embeddings_file(split), kept, shapes)
         return kept["anchors"], kept["anchor_labels"]
 
-    def origin(self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings") -> Origin:
+    def origin(
+        self, split: str = "test", of: Literal["embeddings", "scores"] = "embeddings"
+    ) -> Origin:
         """Which checkpoint and step the stored embeddings or scores of a split are of."""
         kept = (self.scores(split) or {}) if of == "scores" else self.header(split)
         return Origin(kept.get("checkpoint"), kept.get("step", 0), self.status.get("steps"))
@@ -478,7 +532,9 @@ class Run:
             split: by default all that have scores.
         """
         splits = self.splits if split is None else (split,)
-        warnings = [words for one in splits for words in (self.scores(one) or {}).get("warnings", ())]
+        warnings = [
+            words for one in splits for words in (self.scores(one) or {}).get("warnings", ())
+        ]
         return list(dict.fromkeys(warnings))
 
     def vectors_stamp(self, split: str) -> str:
@@ -524,7 +580,9 @@ class Run:
             ValueError: it has begun: its checkpoints would no longer fit.
         """
         if (self.path / "meta.json").exists():  # a damaged one, too
-            raise ValueError(f"Run {self.name} has begun, so its configuration stays; start a new run instead.")
+            raise ValueError(
+                f"Run {self.name} has begun, so its configuration stays; start a new run instead."
+            )
         self.write_config(config)
 
     def write_config(self, config: RunConfig) -> None:
@@ -558,7 +616,10 @@ class Run:
 
     def _numbered(self, folder: str) -> dict[int, Path]:
         """Step to its file, of one of its folders."""
-        return {step: self.file(f"{folder}/{path.name}") for step, path in numbered(self.path / folder).items()}
+        return {
+            step: self.file(f"{folder}/{path.name}")
+            for step, path in numbered(self.path / folder).items()
+        }
 
     @property
     def failure(self) -> Path | None:
@@ -627,20 +688,26 @@ class Run:
             written["corrections"] = written.pop("leave_out")
         return kept if written == self.config.data.as_dict() else None
 
-    def columns(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    def columns(
+        self, folder: str, split: str, only: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
         """The arrays of a split in `embeddings` or `scores`, all or those of some names.
 
         Raises:
             ValueError: there are none; says how to make them. Or their file is damaged.
         """
-        if not NAME.fullmatch(split) or not (path := self.file(f"{folder}/{split}.safetensors")).is_file():
+        if (
+            not NAME.fullmatch(split)
+            or not (path := self.file(f"{folder}/{split}.safetensors")).is_file()
+        ):
             raise ValueError(self._lacking(folder, split))
         return arrays.read(path, only)
 
     def _lacking(self, folder: str, split: str) -> str:
         if self.checkpoint(PUBLISHED):
             return (
-                f"{self.path} is a published model without its pictures; say which to search, as gallery (--gallery)."
+                f"{self.path} is a published model without its pictures; say "
+                "which to search, as gallery (--gallery)."
             )
         known = ", ".join(self.splits) or "none yet"
         return f"Run {self.name} holds no {folder} of split {split!r} (it has {known}); run: lab evaluate {self.path}."
@@ -655,9 +722,13 @@ def _sections(read: dict[str, Any], path: Path) -> dict[str, Any]:
     sections = {}
     for name, value in read.items():
         values = value if isinstance(value, list) else [value]
-        entries = [{"name": one} if isinstance(one, str) else one for one in values if one is not None]
+        entries = [
+            {"name": one} if isinstance(one, str) else one for one in values if one is not None
+        ]
         many = name in SECTIONS and SECTIONS[name].many
-        if not all(isinstance(one, dict) for one in entries) or (value is not None and many != isinstance(value, list)):
+        if not all(isinstance(one, dict) for one in entries) or (
+            value is not None and many != isinstance(value, list)
+        ):
             kind = "a list of names or mappings" if many else "a name or a mapping of knobs"
             raise ValueError(f"{path}: {quoted(name)} must be {kind}, got {quoted(value)}.")
         if value is not None:
@@ -674,7 +745,11 @@ def fetched_files(folder: Path) -> tuple[Path, ...]:
 
 def numbered(folder: Path) -> dict[int, Path]:
     """Step to its file, of the files `step_N.safetensors` in a folder, in order."""
-    by_step = {int(p.stem.rpartition("_")[2]): p for p in folder.glob("step_*.safetensors") if p.stem[5:].isdigit()}
+    by_step = {
+        int(p.stem.rpartition("_")[2]): p
+        for p in folder.glob("step_*.safetensors")
+        if p.stem[5:].isdigit()
+    }
     return dict(sorted(by_step.items()))
 
 
@@ -706,7 +781,9 @@ def launched_lives(run: Run) -> bool:
 def reports_from_elsewhere(status: dict[str, Any], worker: Worker | None) -> bool:
     """Whether another process works on a run by its signs of life: its lock may not be seen here, or be deleted."""
     fresh = time.time() - (status.get("updated") or 0) < STALE
-    elsewhere = worker is not None and (not worker.here or (worker.pid != os.getpid() and worker.alive))
+    elsewhere = worker is not None and (
+        not worker.here or (worker.pid != os.getpid() and worker.alive)
+    )
     return status.get("state") == RUNNING and fresh and elsewhere
 
 

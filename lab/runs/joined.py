@@ -41,7 +41,9 @@ class Embedded(Protocol):
     @property
     def splits(self) -> tuple[str, ...]: ...
     def header(self, split: str) -> dict[str, Any]: ...
-    def columns(self, folder: str, split: str, only: Collection[str] | None = None) -> dict[str, np.ndarray]: ...
+    def columns(
+        self, folder: str, split: str, only: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]: ...
     def image_list(self) -> ImageList | None: ...
     def dataset(self) -> ImageSet: ...
     def pictures(self, split: str = "test", items: np.ndarray | None = None) -> Pictures: ...
@@ -107,12 +109,18 @@ def _beside(run: Embedded, split: str) -> tuple[dict[str, np.ndarray], str | Non
             shapes = {"items": "int n", "labels": "int n"}
             if place is not None:
                 shapes |= {"keys": "int b", "key_ends": "int n", "contents": "int n"}
-            arrays.check_shapes(path, stored, {f"{part}.{name}": words for name, words in shapes.items()})
+            arrays.check_shapes(
+                path, stored, {f"{part}.{name}": words for name, words in shapes.items()}
+            )
     return stored, place
 
 
 COLUMNS = (
-    *(f"{part}.{name}" for part in PARTS for name in ("items", "labels", "keys", "key_ends", "contents")),
+    *(
+        f"{part}.{name}"
+        for part in PARTS
+        for name in ("items", "labels", "keys", "key_ends", "contents")
+    ),
     "class_names",
     "class_name_ends",
 )
@@ -159,7 +167,9 @@ def place_of(images: ImageSet, config: Any) -> str:
     return f"{ROWS}{len(images)} {digest}"
 
 
-def known_images(run: Embedded, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]) -> dict[str, np.ndarray]:
+def known_images(
+    run: Embedded, split: str, images: ImageSet, parts: dict[str, EmbeddingSet]
+) -> dict[str, np.ndarray]:
     """`columns` of embeddings that are measured as they are stored: contents that were recorded stay."""
     stored = run.columns("embeddings", split, [f"{part}.contents" for part in PARTS])
     contents = None
@@ -183,7 +193,9 @@ def replaced(run: Embedded, split: str, images: ImageSet, items: np.ndarray) -> 
         return []
     items = np.unique(np.asarray(items, np.int64))
     changed = []
-    for item, content in zip(items.tolist(), run.pictures(split, items).contents.tolist(), strict=True):
+    for item, content in zip(
+        items.tolist(), run.pictures(split, items).contents.tolist(), strict=True
+    ):
         now = file_digest(images.path(item)) if content else 0
         if now not in (0, content):
             changed.append(str(images.keys[item]))
@@ -230,12 +242,16 @@ def recorded(name: str, stored: dict[str, np.ndarray], place: str) -> Pictures:
 def _in_list(run: Embedded, stored: dict[str, np.ndarray]) -> Pictures:
     """The same by the run's list of images; classes are those of the stored labels."""
     items = np.concatenate([stored[f"{part}.items"] for part in PARTS if f"{part}.items" in stored])
-    labels = np.concatenate([stored[f"{part}.labels"] for part in PARTS if f"{part}.items" in stored])
+    labels = np.concatenate(
+        [stored[f"{part}.labels"] for part in PARTS if f"{part}.items" in stored]
+    )
     items, first = np.unique(items, return_index=True)
     images, place = _list_of(run)
     _check_numbers(run, items, images)
     classes = identity.class_of(identity.as_array(images.class_names), labels[first])
-    return Pictures(run.name, items, _keys(images, items), np.zeros(len(items), np.int64), classes, place)
+    return Pictures(
+        run.name, items, _keys(images, items), np.zeros(len(items), np.int64), classes, place
+    )
 
 
 def _listed(run: Embedded, items: np.ndarray) -> Pictures:
@@ -268,8 +284,12 @@ def _list_of(run: Embedded) -> tuple[Any, str]:
     try:
         root, records = read_list(kept)
     except ValueError as error:
-        raise ValueError(f"The list of the images of {run.name} (images.json) is damaged: {error}.") from None
-    images = listed_as(root, records, run.config.data.values if run.config.data.name == OUTSIDE else {})
+        raise ValueError(
+            f"The list of the images of {run.name} (images.json) is damaged: {error}."
+        ) from None
+    images = listed_as(
+        root, records, run.config.data.values if run.config.data.name == OUTSIDE else {}
+    )
     return images, place_of(images, run.config)
 
 
@@ -279,5 +299,8 @@ def _each_once(parts: Sequence[Pictures]) -> Pictures:
         return parts[0]
     query, gallery = parts
     more = gallery.take(~np.isin(gallery.items, query.items))
-    both = {name: np.concatenate([getattr(query, name), getattr(more, name)]) for name in identity.COLUMNS}
+    both = {
+        name: np.concatenate([getattr(query, name), getattr(more, name)])
+        for name in identity.COLUMNS
+    }
     return Pictures(query.run, **both, place=query.place)

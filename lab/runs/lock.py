@@ -50,7 +50,9 @@ def held(folder: Path) -> bool:
     except OSError:
         return False  # nobody ever took it
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # several may look at once; closing gives it back
+        fcntl.flock(
+            descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB
+        )  # several may look at once; closing gives it back
     except OSError as error:
         return isinstance(error, BlockingIOError)
     finally:

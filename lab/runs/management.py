@@ -42,14 +42,22 @@ def annotate(
     """
     before = notes(run)
     note = before["note"] if note is None else note
-    tags = list(dict.fromkeys(tag.strip() for tag in (before["tags"] if tags is None else tags) if tag.strip()))
+    tags = list(
+        dict.fromkeys(
+            tag.strip() for tag in (before["tags"] if tags is None else tags) if tag.strip()
+        )
+    )
     group = before["group"] if group is None else group.strip()
     if len(note) > MAX_NOTE:
         raise ValueError(f"A note has at most {MAX_NOTE:,} characters, got {len(note):,}.")
     if len(tags) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in tags):
-        raise ValueError(f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}.")
+        raise ValueError(
+            f"A run has at most {MAX_TAGS} tags of at most {MAX_TAG} characters each, got {tags}."
+        )
     if len(group) > MAX_GROUP or not group.isprintable():
-        raise ValueError(f"A group's name is one line of at most {MAX_GROUP} characters, got {group!r}.")
+        raise ValueError(
+            f"A group's name is one line of at most {MAX_GROUP} characters, got {group!r}."
+        )
     if (now := {"note": note, "tags": tags, "group": group}) != before:
         write_json(run.path / "remarks.json", now)
     return now

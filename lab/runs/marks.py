@@ -55,7 +55,9 @@ class Mark:
 
     def __post_init__(self) -> None:
         if self.answer not in ("", *ANSWERS):
-            raise ValueError(f"An image is marked as one of {', '.join(ANSWERS)}, got {self.answer!r}.")
+            raise ValueError(
+                f"An image is marked as one of {', '.join(ANSWERS)}, got {self.answer!r}."
+            )
         if self.answer == "relabel" and not self.label:
             raise ValueError("An image is relabelled to a class; the mark names none.")
 
@@ -92,7 +94,11 @@ def _in_files(images: ImageSet) -> bool:
 
 def _size(images: ImageSet, item: int) -> int:
     """Bytes of an image: of its file, or of its pixels where it has none."""
-    return os.stat(images.path(item)).st_size if _in_files(images) else np.asarray(images.load(item)).nbytes
+    return (
+        os.stat(images.path(item)).st_size
+        if _in_files(images)
+        else np.asarray(images.load(item)).nbytes
+    )
 
 
 def _digest(images: ImageSet, item: int) -> str:
@@ -100,7 +106,11 @@ def _digest(images: ImageSet, item: int) -> str:
     digests = _digests.setdefault(images, {})
     if item not in digests:
         try:
-            content = images.path(item).read_bytes() if _in_files(images) else np.asarray(images.load(item)).tobytes()
+            content = (
+                images.path(item).read_bytes()
+                if _in_files(images)
+                else np.asarray(images.load(item)).tobytes()
+            )
         except (OSError, ValueError):
             return ""
         digests[item] = hashlib.blake2b(content, digest_size=16).hexdigest()
@@ -141,7 +151,11 @@ def _matched(images: ImageSet, entries: list[_Entry]) -> dict[int, _Entry]:
     """Item to its entry: by key where that image has the content, else by size and content."""
     wanted = {one.key for one in entries}
     at = {key: item for item, key in enumerate(images.keys) if key in wanted} if wanted else {}
-    here = {at[one.key]: one for one in entries if one.key in at and _digest(images, at[one.key]) == one.content}
+    here = {
+        at[one.key]: one
+        for one in entries
+        if one.key in at and _digest(images, at[one.key]) == one.content
+    }
     placed = {id(one) for one in here.values()}
     elsewhere = {
         item: one
@@ -164,7 +178,9 @@ def read(root: Path, images: ImageSet) -> dict[int, Mark]:
     return {item: one.mark for item, one in _matched(images, _entries(root)).items() if one.mark}
 
 
-def write(root: Path, images: ImageSet, changes: Mapping[int, Mark | None]) -> dict[int, Mark | None]:
+def write(
+    root: Path, images: ImageSet, changes: Mapping[int, Mark | None]
+) -> dict[int, Mark | None]:
     """Mark images, or take their marks back (None): what others marked meanwhile stays.
 
     Returns:
@@ -196,7 +212,9 @@ def where(images: ImageSet, items: Collection[int], thing: str = "marked image")
     purposes = {"train": "for training", "validation": "for validation", "test": "for testing"}
     homes = _homes(images)
     counts = Counter(purposes.get(homes.get(item, ""), "in no split") for item in items)
-    words = ", ".join(f"{counts[one]:,} {one}" for one in [*purposes.values(), "in no split"] if counts[one])
+    words = ", ".join(
+        f"{counts[one]:,} {one}" for one in [*purposes.values(), "in no split"] if counts[one]
+    )
     return f"{counted(len(items), thing)}: {words or 'none'}"
 
 
@@ -206,7 +224,9 @@ def _homes(images: ImageSet) -> dict[int, str]:
     return {item: name for name in order for item in images.splits[name].items.tolist()}
 
 
-def corrections(images: ImageSet, marks: Mapping[int, Mark], before: str | None = None) -> dict[str, str]:
+def corrections(
+    images: ImageSet, marks: Mapping[int, Mark], before: str | None = None
+) -> dict[str, str]:
     """What marks say about a training: the key of an image to the name of its true class, or to "" where it is left
     out (`drop` and `duplicate`). Images that have tags alone are not in it.
 
@@ -249,7 +269,11 @@ def as_manifest(images: ImageSet, marks: Mapping[int, Mark]) -> str:
     return _as_csv(
         ["path", "label", "split"],
         (
-            [f"./{key}" if plain_cell(key) != key else key, images.class_name(corrected.labels[item]), name]
+            [
+                f"./{key}" if plain_cell(key) != key else key,
+                images.class_name(corrected.labels[item]),
+                name,
+            ]
             for item, name in sorted(_homes(corrected).items())
             for key in [images.keys[item]]
         ),
@@ -261,7 +285,10 @@ def as_table(images: ImageSet, items: Iterable[int], marks: Mapping[int, Mark]) 
     homes, rows = _homes(images), []
     for item in items:
         mark, key = marks.get(item, Mark()), images.keys[item]
-        label, path = images.class_name(images.labels[item]), f"./{key}" if plain_cell(key) != key else key
+        label, path = (
+            images.class_name(images.labels[item]),
+            f"./{key}" if plain_cell(key) != key else key,
+        )
         rows.append([path, label, homes.get(item, ""), " | ".join(mark.tags), mark.answer])
     return _as_csv(["path", "label", "split", "tags", "answer"], rows)
 

@@ -38,7 +38,20 @@ MOST_BYTES, MOST_FILES, LONGEST = 20 * GB, 200_000, 400
 MOST_LISTED = 100_000_000
 """Bytes of the list of files at the end of a ZIP, which Python reads whole; 200,000 long names take as many."""
 
-CODE = (*PROGRAMS, ".py", ".pyc", ".so", ".dll", ".dylib", ".sh", ".bat", ".exe", ".pkl", ".pickle", ".joblib")
+CODE = (
+    *PROGRAMS,
+    ".py",
+    ".pyc",
+    ".so",
+    ".dll",
+    ".dylib",
+    ".sh",
+    ".bat",
+    ".exe",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+)
 """How the names of programs end, and of files that can hold one."""
 
 OURS = "modeling_rankscope.py"
@@ -85,7 +98,9 @@ class _Member:
     source: Any
 
 
-def receive(archive: Path | str, into: Path | str | None = None, name: str | None = None) -> Received:
+def receive(
+    archive: Path | str, into: Path | str | None = None, name: str | None = None
+) -> Received:
     """Unpack a ZIP or tar of one run or model folder into a new folder, and check every file of it.
 
     Args:
@@ -100,7 +115,9 @@ def receive(archive: Path | str, into: Path | str | None = None, name: str | Non
     """
     archive, root = Path(archive).expanduser(), default_root(into)
     if archive.is_dir():
-        raise ValueError(f"{archive} is a folder; `lab receive` takes a ZIP or a tar of a run or model folder.")
+        raise ValueError(
+            f"{archive} is a folder; `lab receive` takes a ZIP or a tar of a run or model folder."
+        )
     with _opened(archive) as opened:
         members, top = _without_top(_members(opened, archive), archive)
         chosen = name or top or archive.name.split(".")[0]
@@ -128,12 +145,18 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
     try:
         if is_zip:
             _check_list(path)
-        with zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=Entry) as archive:
+        with (
+            zipfile.ZipFile(path) if is_zip else tarfile.open(path, "r:*", tarinfo=Entry) as archive
+        ):
             yield archive
     except DAMAGED as error:
-        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(error)  # lists what was tried
+        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(
+            error
+        )  # lists what was tried
         why = "" if known else f" ({explain(error).rstrip('.')})"
-        raise ValueError(f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged{why}.") from None
+        raise ValueError(
+            f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged{why}."
+        ) from None
 
 
 def _check_list(path: Path) -> None:
@@ -144,7 +167,9 @@ def _check_list(path: Path) -> None:
     """
     with open(path, "rb") as file:
         whole = file.seek(0, 2)
-        file.seek(max(0, whole - 66_000))  # its end has at most 65,557 bytes, and one of 4 GB another 76 before it
+        file.seek(
+            max(0, whole - 66_000)
+        )  # its end has at most 65,557 bytes, and one of 4 GB another 76 before it
         end = file.read()
     place = end.rfind(b"PK\x05\x06")
     listed = int.from_bytes(end[place + 12 : place + 16], "little")
@@ -174,14 +199,23 @@ def _members(opened: zipfile.ZipFile | tarfile.TarFile, archive: Path) -> list[_
             kind = stat.S_IFMT(one.external_attr >> 16)
             ordinary = folder or kind in (0, stat.S_IFREG)
         else:
-            path, length, folder, ordinary = one.name, one.size, one.isdir(), one.isdir() or one.isreg()
+            path, length, folder, ordinary = (
+                one.name,
+                one.size,
+                one.isdir(),
+                one.isdir() or one.isreg(),
+            )
         place = PurePosixPath(path)
         outside = place.is_absolute() or ".." in place.parts or "\\" in path or path[1:2] == ":"
         if outside or len(path) > LONGEST or length < 0 or not path.isprintable():
-            raise ValueError(f"{archive} holds a path that leads out of its folder or is none here: {quoted(path)}.")
+            raise ValueError(
+                f"{archive} holds a path that leads out of its folder or is none here: {quoted(path)}."
+            )
         ordinary = ordinary and not (isinstance(one, tarfile.TarInfo) and one.issparse())
         if not ordinary:
-            raise ValueError(f"{archive} holds a link or device, {quoted(path)}; a run is made of files and folders.")
+            raise ValueError(
+                f"{archive} holds a link or device, {quoted(path)}; a run is made of files and folders."
+            )
         if folder:
             continue
         total += length
@@ -197,7 +231,11 @@ def _without_top(members: list[_Member], archive: Path) -> tuple[list[_Member], 
     Raises:
         ValueError: there is no such folder, there are several, or a file is a program.
     """
-    seen = [one for one in members if not any(part.startswith((".", "__MACOSX")) for part in one.path.parts)]
+    seen = [
+        one
+        for one in members
+        if not any(part.startswith((".", "__MACOSX")) for part in one.path.parts)
+    ]
     tops = {one.path.parent for one in seen if one.path.name == "config.yaml"}
     if len(tops) != 1:
         found = f"{len(tops)} of them" if tops else "none"
@@ -211,7 +249,11 @@ def _without_top(members: list[_Member], archive: Path) -> tuple[list[_Member], 
                 "without programs: ask for the folder without it, and give the encoder again with --encoder."
             )
     top = tops.pop()
-    inside = [_Member(one.path.relative_to(top), one.bytes, one.source) for one in seen if one.path.is_relative_to(top)]
+    inside = [
+        _Member(one.path.relative_to(top), one.bytes, one.source)
+        for one in seen
+        if one.path.is_relative_to(top)
+    ]
     return inside, top.name
 
 
@@ -227,9 +269,15 @@ def _write(opened: zipfile.ZipFile | tarfile.TarFile, member: _Member, folder: P
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise ValueError(f"The archive holds {quoted(str(member.path.parent))} as a file and as a folder.") from None
+        raise ValueError(
+            f"The archive holds {quoted(str(member.path.parent))} as a file and as a folder."
+        ) from None
     source: IO[bytes] | None
-    source = opened.open(member.source) if isinstance(opened, zipfile.ZipFile) else opened.extractfile(member.source)
+    source = (
+        opened.open(member.source)
+        if isinstance(opened, zipfile.ZipFile)
+        else opened.extractfile(member.source)
+    )
     if source is None:
         raise ValueError(f"{member.path} is no file.")
     try:
@@ -256,11 +304,15 @@ def _check(folder: Path, archive: Path) -> list[str]:
         found = check(Run(folder))
         for one in found:
             if not one.changed:
-                raise ValueError(one.sentence if one.file in one.sentence else f"{one.file}: {one.sentence}")
+                raise ValueError(
+                    one.sentence if one.file in one.sentence else f"{one.file}: {one.sentence}"
+                )
         return [one.sentence for one in found]
     except ValueError as error:
         shown = str(error).replace(f"{folder}/", "").replace(str(folder), "the folder")
-        raise ValueError(f"{archive} is not received, and nothing was kept of it: {shown}") from None
+        raise ValueError(
+            f"{archive} is not received, and nothing was kept of it: {shown}"
+        ) from None
 
 
 def _holds(run: Run) -> tuple[str, ...]:
@@ -268,10 +320,14 @@ def _holds(run: Run) -> tuple[str, ...]:
     config = run.config
     published = run.checkpoint(PUBLISHED) is not None
     names = {part: getattr(config, part).name for part in ("encoder", "loss", "data")}
-    said = [f"{'a model' if published else 'a run'}: {names['encoder']}, {names['loss']}, {names['data']}"]
+    said = [
+        f"{'a model' if published else 'a run'}: {names['encoder']}, {names['loss']}, {names['data']}"
+    ]
     if not published:
         status = run.status
-        said.append(f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}")
+        said.append(
+            f"state {status['state']}, step {status.get('step', 0):,} of {status.get('steps', 0):,}"
+        )
     weights = [one for one in ("best", "last") if run.checkpoint(one)]
     if weights:
         said.append(f"checkpoints: {', '.join(weights)}")

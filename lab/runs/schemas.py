@@ -11,7 +11,20 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import BeforeValidator, Field
 
 from lab.core.image_list import ImageList
-from lab.core.stored import Count, Few, Fields, Flag, Number, Numbers, Scores, Stored, Text, Texts, Time, check
+from lab.core.stored import (
+    Count,
+    Few,
+    Fields,
+    Flag,
+    Number,
+    Numbers,
+    Scores,
+    Stored,
+    Text,
+    Texts,
+    Time,
+    check,
+)
 
 
 class Process(Stored, total=False):
@@ -127,7 +140,8 @@ class QueueFile(Stored, total=False):
     """.queue.json in the folder of runs. Names of runs are plain names of folders."""
 
     waiting: Annotated[
-        list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]], Field(max_length=10_000)
+        list[Annotated[Text, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]],
+        Field(max_length=10_000),
     ]
     paused: Flag
     worker: Process | None
@@ -227,11 +241,19 @@ def record_of(value: dict[str, Any]) -> dict[str, Any]:
     kind = value.get("kind")
     if isinstance(kind, str) and kind in ("validated", "evaluated"):
         value = {"values": {}, **value}  # a loop of somebody's making may measure nothing
-    record = check(value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record")
+    record = check(
+        value, RECORDS.get(kind, Record) if isinstance(kind, str) else Record, "the record"
+    )
     if kind == "checkup" and "precisions" in record["values"]:
         precisions, classes = record["values"]["precisions"], record["values"].get("classes")
-        if not (isinstance(precisions, list) and isinstance(classes, list) and len(precisions) == len(classes)):
-            raise ValueError("the record is damaged: its precisions and classes must be lists of one length.")
+        if not (
+            isinstance(precisions, list)
+            and isinstance(classes, list)
+            and len(precisions) == len(classes)
+        ):
+            raise ValueError(
+                "the record is damaged: its precisions and classes must be lists of one length."
+            )
     return record
 
 
@@ -284,4 +306,6 @@ def schema_of(name: str) -> Any:
     """Return the schema of a file, named from the folder on: `scores/test.json`."""
     if name in FILES:
         return FILES[name]
-    return next(kind for pattern, kind in FILES.items() if "*" in pattern and fnmatch(name, pattern))
+    return next(
+        kind for pattern, kind in FILES.items() if "*" in pattern and fnmatch(name, pattern)
+    )

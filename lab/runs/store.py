@@ -29,7 +29,9 @@ def default_root(given: Path | str | None = None) -> Path:
     return Path(given)
 
 
-def open_run(path: Run | Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()) -> Run:
+def open_run(
+    path: Run | Path | str, root: Path | str | None = None, allow: Iterable[str] | str = ()
+) -> Run:
     """Open the run at a path, or of that name below `root`; or a published model, its folder or hf://OWNER/NAME.
 
     A run that is open already is returned with these rights besides its own.
@@ -87,7 +89,10 @@ def list_runs(root: Path | str | None = None) -> tuple[Run, ...]:
             if not written.exists():
                 written = folder
             dated.append((written.stat().st_mtime, run))
-        except (OSError, ValueError):  # no run, or gone since: another process may rename and delete
+        except (
+            OSError,
+            ValueError,
+        ):  # no run, or gone since: another process may rename and delete
             continue
     dated.sort(key=operator.itemgetter(0), reverse=True)
     return tuple(run for _, run in dated)

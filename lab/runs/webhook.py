@@ -29,8 +29,12 @@ def address() -> str:
     """
     value = setting("webhook").strip()
     parts = urlsplit(value)
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname):  # it may hold a secret: not repeated
-        raise ValueError("LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host.")
+    if value and (
+        parts.scheme not in ("http", "https") or not parts.hostname
+    ):  # it may hold a secret: not repeated
+        raise ValueError(
+            "LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host."
+        )
     return value
 
 
@@ -63,7 +67,9 @@ def send(name: str, status: dict[str, Any]) -> str:
         reason = f"it answered {error.code}"
     except TimeoutError:
         reason = f"no answer within {PATIENCE:.0f} seconds"
-    except Exception as error:  # no error here may end the run; its message may hold the address, which is secret
+    except (
+        Exception
+    ) as error:  # no error here may end the run; its message may hold the address, which is secret
         reason = str(getattr(error, "reason", "") or type(error).__name__)
         if type(error) is ValueError:
             reason = str(error)

@@ -57,7 +57,9 @@ class Levels(nn.Module):
         last, maps = self.encoder.backbone.model.forward_intermediates(images, extra_blocks=True)
         stages = maps[1:]  # the first map is the stem
         means = torch.cat([seen.mean((-2, -1)) for seen in stages], 1)
-        squares = torch.cat([seen.square().mean((-2, -1)) for seen in stages], 1)  # `std` takes ten times as long
+        squares = torch.cat(
+            [seen.square().mean((-2, -1)) for seen in stages], 1
+        )  # `std` takes ten times as long
         spreads = (squares - means.square()).clamp(min=0).sqrt()
         grid = nn.functional.adaptive_avg_pool2d(stages[4], 3).flatten(1)
         return torch.cat([means, spreads, grid, last.mean((-2, -1))], 1)
@@ -81,7 +83,9 @@ def principal(rows: np.ndarray, parts: tuple[int, ...]) -> np.ndarray:
             part /= part.std(0) + 1e-6
         part /= max(float(np.linalg.norm(part)) / len(rows) ** 0.5, 1e-12)
     width = min(WIDTH, *rows.shape)
-    return PCA(width, svd_solver="randomized", random_state=0).fit_transform(rows).astype(np.float32)
+    return (
+        PCA(width, svd_solver="randomized", random_state=0).fit_transform(rows).astype(np.float32)
+    )
 
 
 def features(run: Run) -> Generator[Record, None, EmbeddingSet]:
@@ -147,7 +151,9 @@ def stored(run: Run) -> EmbeddingSet:
     if not known:
         raise ValueError(f"Run {run.name} holds neither an encoder nor embeddings of its images.")
     items, first = np.unique(np.concatenate([one.items for one in known]), return_index=True)
-    vectors, labels = (np.concatenate([getattr(one, field) for one in known]) for field in ("vectors", "labels"))
+    vectors, labels = (
+        np.concatenate([getattr(one, field) for one in known]) for field in ("vectors", "labels")
+    )
     return EmbeddingSet(vectors[first], labels[first], items)
 
 

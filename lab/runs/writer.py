@@ -111,7 +111,9 @@ class Writer:
         before = self.run.meta
         times = [*before.get("resumed", []), time.time()] if before else []
         worker = self.run.signed(Worker.this())
-        self.describe({"worker": worker, "started": before.get("started", time.time()), "resumed": times})
+        self.describe(
+            {"worker": worker, "started": before.get("started", time.time()), "resumed": times}
+        )
 
     def images(self, dataset: ImageSet) -> None:
         """Write the list of the images, unless it exists: images that are added to their folder later are not in it."""
@@ -132,7 +134,9 @@ class Writer:
         self._last_status = now
         after = {**self.run.find("status.json"), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
-        if state in ENDED:  # perhaps not the final state: a run that is killed is first found without a process
+        if (
+            state in ENDED
+        ):  # perhaps not the final state: a run that is killed is first found without a process
             self._end = after
         else:
             self._before = state
@@ -159,7 +163,9 @@ class Writer:
             if record.get("step", 0) <= step and record["kind"] not in made_again:
                 records.append(record)
         saved = {"kind": "saved", "step": step, "name": "last"}
-        if step and not any(saved.items() <= record.items() for record in records):  # a kill came after the checkpoint
+        if step and not any(
+            saved.items() <= record.items() for record in records
+        ):  # a kill came after the checkpoint
             records.append({**saved, "at": round(time.time(), 3)})
         write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, records)))
         for number, path in (*self.run.batches().items(), *self.run.frames().items()):
@@ -174,7 +180,11 @@ class Writer:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n".encode(errors="replace"))
 
     def arrays(
-        self, folder: str, name: str, values: dict[str, np.ndarray], header: dict[str, Any] | None = None
+        self,
+        folder: str,
+        name: str,
+        values: dict[str, np.ndarray],
+        header: dict[str, Any] | None = None,
     ) -> None:
         """Write arrays as one safetensors file, atomically."""
         self._check_place()
@@ -198,7 +208,12 @@ class Writer:
             frames.pop(steps[spare]).unlink(missing_ok=True)
 
     def of_step(
-        self, folder: str, step: int, values: dict[str, np.ndarray], header: dict[str, Any], newest: int = 1
+        self,
+        folder: str,
+        step: int,
+        values: dict[str, np.ndarray],
+        header: dict[str, Any],
+        newest: int = 1,
     ) -> None:
         """Write arrays of a step, and remove all but the newest files of that folder."""
         self.arrays(folder, f"step_{step:08d}", values, {"step": step, **header})
@@ -225,7 +240,9 @@ class Writer:
             new_scores = renames.enter_context(replacing(scores_path))
             new_values = renames.enter_context(replacing(scores_path.with_suffix(".safetensors")))
             new_embeddings = renames.enter_context(replacing(embeddings_path))
-            new_scores.write_text(json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n")
+            new_scores.write_text(
+                json.dumps({**header, **scores}, indent=1, allow_nan=False) + "\n"
+            )
             arrays.write(new_values, per_query, header)
             arrays.write(new_embeddings, embeddings, header)
             if scores_path.is_file():

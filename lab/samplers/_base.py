@@ -136,7 +136,9 @@ with_replacement: draw each image from the whole class independently, as the cod
 """
 
 
-def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str) -> list[np.ndarray]:
+def members_by_class(
+    labels: np.ndarray, per_class: int, short_classes: ShortClasses, who: str
+) -> list[np.ndarray]:
     """Group the positions of the images by class, without the classes that are not used.
 
     Args:
@@ -165,7 +167,10 @@ def members_by_class(labels: np.ndarray, per_class: int, short_classes: ShortCla
 
 
 def draw(
-    random: np.random.Generator, classes: list[np.ndarray], per_class: int, short_classes: ShortClasses = "repeat"
+    random: np.random.Generator,
+    classes: list[np.ndarray],
+    per_class: int,
+    short_classes: ShortClasses = "repeat",
 ) -> np.ndarray:
     """Draw `per_class` different images of each class, class by class; `short_classes` says how if there are fewer."""
     drawn = []

@@ -34,7 +34,9 @@ class Hierarchical(Sampler):
         (array([0, 1]), array([4, 4]))
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=4, le=MOST_ITEMS, scale="log", unit="images")
+    batch_size: int = knob(
+        "Images in a batch.", default=128, ge=4, le=MOST_ITEMS, scale="log", unit="images"
+    )
     per_class: int = knob(
         "Images of each class in a batch (m).",
         default=4,
@@ -44,7 +46,8 @@ class Hierarchical(Sampler):
         source="ROADMAP, released code",
     )
     share: Literal["classes", "pairs"] = knob(
-        "How often super-classes are drawn: by their number of classes, or every pair equally often.", default="classes"
+        "How often super-classes are drawn: by their number of classes, or every pair equally often.",
+        default="classes",
     )
     short_classes: ShortClasses = knob(
         "What to do with classes that have fewer images than per_class.", default="refuse"
@@ -59,20 +62,30 @@ class Hierarchical(Sampler):
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         if super_labels is None:
-            raise ValueError("Hierarchical needs super-classes and this data set has none; use m_per_class instead.")
+            raise ValueError(
+                "Hierarchical needs super-classes and this data set has none; use m_per_class instead."
+            )
         self._classes_per_half = self.knobs.batch_size // (2 * self.knobs.per_class)
 
         # Group the classes by super-class; images without one take their class out of the training.
         by_super: dict[int, list[np.ndarray]] = {}
-        for members in members_by_class(self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical"):
+        for members in members_by_class(
+            self.labels, self.knobs.per_class, self.knobs.short_classes, "Hierarchical"
+        ):
             super_classes = super_labels[members]
             if not labelled(super_classes).all():
                 continue
             if (super_classes != super_classes[0]).any():
-                raise ValueError(f"Hierarchical: class {self.labels[members[0]]} is in more than one super-class.")
+                raise ValueError(
+                    f"Hierarchical: class {self.labels[members[0]]} is in more than one super-class."
+                )
             by_super.setdefault(int(super_classes[0]), []).append(members)
 
-        large = [by_super[number] for number in sorted(by_super) if len(by_super[number]) >= self._classes_per_half]
+        large = [
+            by_super[number]
+            for number in sorted(by_super)
+            if len(by_super[number]) >= self._classes_per_half
+        ]
         if len(large) < 2:
             raise ValueError(
                 f"Hierarchical: half a batch of {self.knobs.batch_size} with {self.knobs.per_class} images per class "
@@ -84,7 +97,11 @@ class Hierarchical(Sampler):
     def batch(self, step: int) -> np.ndarray:
         """Return the positions of the images of one step, int64 [batch_size], sorted by super-class and class."""
         random = np.random.default_rng((self.seed, step, 1))
-        classes = self._classes_of_pair(step, random) if self.knobs.share == "pairs" else self._classes_of_lap(step)
+        classes = (
+            self._classes_of_pair(step, random)
+            if self.knobs.share == "pairs"
+            else self._classes_of_lap(step)
+        )
         return draw(random, classes, self.knobs.per_class, self.knobs.short_classes)
 
     def _classes_of_pair(self, step: int, random: np.random.Generator) -> list[np.ndarray]:

@@ -26,7 +26,9 @@ class MPerClass(Sampler):
         array([4, 4])
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", unit="images")
+    batch_size: int = knob(
+        "Images in a batch.", default=128, ge=2, le=MOST_ITEMS, scale="log", unit="images"
+    )
     per_class: int | None = knob(
         "Images of each class in a batch (m). None: 4; if there are too few classes for that, more of each class, so "
         "that the batch is full (images of small classes are repeated).",
@@ -48,12 +50,16 @@ class MPerClass(Sampler):
             )
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
-        self._classes = members_by_class(self.labels, self._each, self.knobs.short_classes, "MPerClass")
+        self._classes = members_by_class(
+            self.labels, self._each, self.knobs.short_classes, "MPerClass"
+        )
         size = self.knobs.batch_size
         classes = len(self._classes)
         if self.knobs.per_class is None and classes < size // USUAL and size <= self.images:
             # There are too few classes for 4 images of each: take the smallest divisor of the batch size that fits.
-            divisors = (m for m in range(USUAL, size // 2 + 1) if size % m == 0 and size // m <= classes)
+            divisors = (
+                m for m in range(USUAL, size // 2 + 1) if size % m == 0 and size // m <= classes
+            )
             self._each = next(divisors, USUAL)
         self._classes_per_batch = size // self._each
         if classes < self._classes_per_batch:

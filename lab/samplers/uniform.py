@@ -23,7 +23,9 @@ class Uniform(Sampler):
         [0, 1, 2, 3, 4, 5, 6, 7]
     """
 
-    batch_size: int = knob("Images in a batch.", default=128, ge=1, le=MOST_ITEMS, scale="log", unit="images")
+    batch_size: int = knob(
+        "Images in a batch.", default=128, ge=1, le=MOST_ITEMS, scale="log", unit="images"
+    )
 
     def _bound(self, super_labels: np.ndarray | None) -> None:
         if self.images < self.knobs.batch_size:

@@ -23,12 +23,16 @@ Nearest = tuple[torch.Tensor, torch.Tensor]
 """Dot products [q k], descending, and gallery positions [q k]; NaN and -1 if fewer than k items were compared."""
 
 
-def nearest_rows(space: Space, queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int) -> Nearest:
+def nearest_rows(
+    space: Space, queries: torch.Tensor, items: torch.Tensor, positions: torch.Tensor, k: int
+) -> Nearest:
     """The k nearest of some items [b d], at ascending gallery positions [b], to each query [q d].
 
     All are rows that `space` prepared.
     """
-    products = queries @ items.T if space.similarity == "cosine" else space.block_scores(queries, items)
+    products = (
+        queries @ items.T if space.similarity == "cosine" else space.block_scores(queries, items)
+    )
     return _descending(products, positions.expand(products.shape), k)
 
 
@@ -71,8 +75,16 @@ class Index(HasKnobs):
     """
 
     takes_anchors: ClassVar[bool] = False
-    device: Any = argument("Device: cpu, cuda, cuda:1, or auto (a GPU if there is one).", default="auto")
-    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
+    device: Any = argument(
+        "Device: cpu, cuda, cuda:1, or auto (a GPU if there is one).", default="auto"
+    )
+    k: int = knob(
+        "Number of neighbours that are kept for each query.",
+        default=100,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+    )
     similarity: Literal["cosine", "euclidean"] = knob(
         "Similarity of a pair: cosine, or the negative squared Euclidean distance (for embeddings of any length).",
         default="cosine",
@@ -134,7 +146,9 @@ class Index(HasKnobs):
             more = replace(more, items=int(np.max(before.items)) + 1 + np.arange(len(more)))
         self._check_vectors(more.vectors, "added")
         check_set(more, "added set")
-        vectors = np.concatenate([before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)])
+        vectors = np.concatenate(
+            [before.vectors, more.vectors.astype(before.vectors.dtype, copy=False)]
+        )
         labels = np.concatenate([before.labels, more.labels])
         items = np.concatenate([before.items, more.items])
         names = self.names
@@ -144,7 +158,9 @@ class Index(HasKnobs):
         self.about = about
         return self
 
-    def save(self, path: str | Path, names: Sequence[str] = (), about: Mapping[str, Any] | None = None) -> Path:
+    def save(
+        self, path: str | Path, names: Sequence[str] = (), about: Mapping[str, Any] | None = None
+    ) -> Path:
         """Write the index to one safetensors file with checksums; an existing file is replaced.
 
         Args:
@@ -164,7 +180,9 @@ class Index(HasKnobs):
         names = names if len(names) else self.names
         about = dict(self.about if about is None else about)
         if len(names) > len(gallery):  # fewer are allowed: items may have been added since
-            raise ValueError(f"There are {len(names):,} names for {len(gallery):,} items; give one for each.")
+            raise ValueError(
+                f"There are {len(names):,} names for {len(gallery):,} items; give one for each."
+            )
         kept = {"vectors": gallery.vectors, "labels": gallery.labels, "items": gallery.items}
         if len(names):
             packed = arrays.Names.of(names)
@@ -214,8 +232,12 @@ class Index(HasKnobs):
         self._check_vectors(query.vectors, "query")
         check_set(query, "query")
         if same_source and len(gallery) < 2:
-            raise ValueError("The gallery holds only the query itself, so there is nothing to rank; give two images.")
-        return self._rank(task_of(query, gallery, same_source, relevant, distractors), query.vectors, progress)
+            raise ValueError(
+                "The gallery holds only the query itself, so there is nothing to rank; give two images."
+            )
+        return self._rank(
+            task_of(query, gallery, same_source, relevant, distractors), query.vectors, progress
+        )
 
     def _rank(self, task: Task, vectors: np.ndarray, progress: ReportProgress | None) -> Ranking:
         raise NotImplementedError
@@ -258,7 +280,9 @@ class Index(HasKnobs):
             ValueError: the index has not been built yet.
         """
         if self.gallery is None:
-            raise ValueError(f"{type(self).__name__} has no gallery yet: call build(gallery) first.")
+            raise ValueError(
+                f"{type(self).__name__} has no gallery yet: call build(gallery) first."
+            )
         return self.gallery
 
     def _check_vectors(self, vectors: Any, what: str) -> np.ndarray:
@@ -325,11 +349,17 @@ def check_vectors(vectors: np.ndarray, what: str) -> None:
     """
     dtype = getattr(vectors, "dtype", type(vectors).__name__)
     shape = getattr(vectors, "shape", ())
-    sound = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.isnative and dtype.itemsize <= 8
+    sound = (
+        isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.isnative and dtype.itemsize <= 8
+    )
     if not sound or len(shape) != 2:
-        raise ValueError(f"The {what} vectors must be a float array of numpy [n d], got {dtype} of shape {shape}.")
+        raise ValueError(
+            f"The {what} vectors must be a float array of numpy [n d], got {dtype} of shape {shape}."
+        )
     if 0 in vectors.shape:
-        raise ValueError(f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search.")
+        raise ValueError(
+            f"The {what} is empty (vectors of shape {vectors.shape}); there is nothing to search."
+        )
     for start in range(0, len(vectors), 8192):
         finite = np.isfinite(vectors[start : start + 8192])
         if not finite.all():

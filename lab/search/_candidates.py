@@ -66,7 +66,9 @@ class CandidateIndex(Index):
 
     def built_with(self) -> dict[str, Any]:
         """The knobs that decide what is built."""
-        return {name: value for name, value in dict(self.knobs).items() if name not in self.asked_with}
+        return {
+            name: value for name, value in dict(self.knobs).items() if name not in self.asked_with
+        }
 
     def list_count(self) -> int:
         """How many inverted lists there are to be.
@@ -76,7 +78,9 @@ class CandidateIndex(Index):
         """
         lists = self.knobs.lists or max(1, round(math.sqrt(len(self.rows))))
         if lists > len(self.rows):
-            raise ValueError(f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}.")
+            raise ValueError(
+                f"lists must be at most the gallery's size, {len(self.rows)}, got {lists}."
+            )
         return lists
 
     def folder_name(self, anchors: np.ndarray | None = None) -> str:
@@ -113,13 +117,17 @@ class CandidateIndex(Index):
         work = self._compared(self._engine_rows(vectors))
         if progress:
             progress(len(vectors), len(vectors))
-        ranking = _ranking.from_lists(task, self.space, scores, positions, work, min(self.knobs.k, size))
+        ranking = _ranking.from_lists(
+            task, self.space, scores, positions, work, min(self.knobs.k, size)
+        )
         return replace(ranking, ties=self.knobs.ties)
 
     def _nearest(self, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         scores, positions = self._lists(vectors, min(k, len(self._built())))
         pad = ((0, 0), (0, k - scores.shape[1]))
-        return np.pad(scores, pad, constant_values=np.nan), np.pad(positions, pad, constant_values=-1)
+        return np.pad(scores, pad, constant_values=np.nan), np.pad(
+            positions, pad, constant_values=-1
+        )
 
     def _lists(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores float32 and positions int64 [q depth] for queries [q d], in the project's order; -1 where fewer were
@@ -132,10 +140,14 @@ class CandidateIndex(Index):
         for start in range(0, len(queries), step):
             part = slice(start, start + step)
             positions = self._candidates(rows[part], candidates)
-            items = self.rows.prepared(self.rows.rows(positions.clip(min=0).ravel())).reshape(*positions.shape, -1)
+            items = self.rows.prepared(self.rows.rows(positions.clip(min=0).ravel())).reshape(
+                *positions.shape, -1
+            )
             scores = self.space.list_scores(queries[part], items)
             found = torch.from_numpy(positions)
-            packed = torch.where(found >= 0, sort_keys.pack(scores, found, self.knobs.ties), sort_keys.NOTHING)
+            packed = torch.where(
+                found >= 0, sort_keys.pack(scores, found, self.knobs.ties), sort_keys.NOTHING
+            )
             keys.append(sort_keys.best(packed, depth))
         found = torch.cat(keys)
         if self.compares_all and self.space.centre is not None:
@@ -149,7 +161,9 @@ class CandidateIndex(Index):
         They are those whose neighbours lie so close together, and so far from the origin, that the engine's float32
         does not tell them apart, as in a gallery of several distant groups.
         """
-        last = sort_keys.unpack(keys, self.knobs.ties)[0].double().nan_to_num(nan=-torch.inf).amin(1)
+        last = (
+            sort_keys.unpack(keys, self.knobs.ties)[0].double().nan_to_num(nan=-torch.inf).amin(1)
+        )
         close = (last > 2 * TOO_CLOSE * queries[:, -1]).nonzero()[:, 0]
         for start in range(0, len(self.rows) if len(close) else 0, BLOCK):
             positions = torch.arange(start, min(len(self.rows), start + BLOCK))
@@ -171,7 +185,11 @@ class FaissIndex(CandidateIndex):
         faiss = faiss_library()
 
         width = self.rows.vectors.shape[1]
-        return faiss.IndexFlatIP(width) if self.knobs.similarity == "cosine" else faiss.IndexFlatL2(width)
+        return (
+            faiss.IndexFlatIP(width)
+            if self.knobs.similarity == "cosine"
+            else faiss.IndexFlatL2(width)
+        )
 
     def _all_rows(self) -> np.ndarray:
         """Return what faiss sees, float32 [g d]: unit rows, or rows measured from the space's origin."""

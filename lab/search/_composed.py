@@ -59,7 +59,9 @@ def rocchio(
         [0.7070000171661377, 0.7070000171661377]
     """
     if liked < 0 or disliked < 0:
-        raise ValueError(f"The weights of liked and disliked pictures must not be negative, got {liked}, {disliked}.")
+        raise ValueError(
+            f"The weights of liked and disliked pictures must not be negative, got {liked}, {disliked}."
+        )
     moved = _rows(np.atleast_2d(query), unit)[0]
     for rows, weight in ((like, liked), (unlike, -disliked)):
         if len(rows):
@@ -90,7 +92,9 @@ def compose(
         [[0.9900000095367432, -0.15000000596046448], [0.0, 1.0]]
     """
     if together not in ("mean", "best"):
-        raise ValueError(f"Several pictures are put together by their mean or the best of them, got {together!r}.")
+        raise ValueError(
+            f"Several pictures are put together by their mean or the best of them, got {together!r}."
+        )
     if together == "mean" and len(vectors) > 1:
         vectors = mean_query(vectors, unit)[None]
     if not len(like) and not len(unlike):
@@ -120,7 +124,9 @@ def best_of(index: Index, vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.n
 def _rows(vectors: Any, unit: bool) -> np.ndarray:
     rows = np.asarray(vectors, np.float64)
     if rows.ndim != 2 or not len(rows):
-        raise ValueError(f"Queries are put together from vectors [n d], at least one; got shape {list(rows.shape)}.")
+        raise ValueError(
+            f"Queries are put together from vectors [n d], at least one; got shape {list(rows.shape)}."
+        )
     return np.stack([_scaled(row, unit) for row in rows])
 
 
@@ -129,5 +135,7 @@ def _scaled(vector: np.ndarray, unit: bool) -> np.ndarray:
     if not unit:
         return vector
     if not length > 1e-9:
-        raise ValueError("Nothing is left of the query: its parts cancel out; leave one of them out.")
+        raise ValueError(
+            "Nothing is left of the query: its parts cancel out; leave one of them out."
+        )
     return vector / length

@@ -73,7 +73,9 @@ class FaissFile:
             why = " ".join(str(error).split())[-200:]
             raise ValueError(f"{file} is no index that faiss can read ({why}).") from None
         if self._index.metric_type not in (faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2):
-            raise ValueError(f"{file} compares neither by inner products nor by distances, so it is not searched here.")
+            raise ValueError(
+                f"{file} compares neither by inner products nor by distances, so it is not searched here."
+            )
         euclidean = self._index.metric_type == faiss.METRIC_L2
         self.similarity: Literal["cosine", "euclidean"] = "euclidean" if euclidean else "cosine"
         beside = inside(path, "keys.json")
@@ -86,7 +88,9 @@ class FaissFile:
             if not isinstance(strings, list) or not all(isinstance(one, str) for one in strings):
                 raise ValueError(f"{beside}: {what} must be a list of names.")
             if len(strings) not in (0, len(self)):
-                raise ValueError(f"{beside} holds {len(strings):,} {what} for an index of {len(self):,} rows.")
+                raise ValueError(
+                    f"{beside} holds {len(strings):,} {what} for an index of {len(self):,} rows."
+                )
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

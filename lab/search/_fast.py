@@ -47,13 +47,19 @@ class Scan:
         self.rows = queries, items, sort_keys.tie_codes(places, ties)
         scores = np.empty(len(task.items), np.float32)
         _scans.pair_scores(queries, items, task.queries_of_items, task.items, scores)
-        keys = sort_keys.pack(torch.from_numpy(scores), torch.from_numpy(places[task.items]), ties).numpy()
+        keys = sort_keys.pack(
+            torch.from_numpy(scores), torch.from_numpy(places[task.items]), ties
+        ).numpy()
         self.order = np.lexsort((keys, task.queries_of_items))
         self.keys, self.thresholds = keys[self.order], scores[self.order]
         self.counters = np.zeros(len(keys), np.int64)
         self.margins, self.floors = margins, np.full(n, np.finfo(np.float32).min)
         room = k + k // 2 + SPARE
-        self.found = np.zeros(n, np.int64), np.empty((n, room), np.float32), np.empty((n, room), np.int32)
+        self.found = (
+            np.zeros(n, np.int64),
+            np.empty((n, room), np.float32),
+            np.empty((n, room), np.int32),
+        )
 
     def add(self, tile: np.ndarray, first_row: int, first_column: int) -> None:
         """Take in the scores [a b] of neighbouring queries with neighbouring items."""
@@ -77,7 +83,9 @@ class Scan:
     def best(self) -> np.ndarray:
         """Keys, int64 [q k], of the k best of each query, descending."""
         out = np.full((len(self.floors), self.k), sort_keys.NOTHING)
-        threads.parts(len(out), lambda a, b: _scans.best_keys(a, b, self.k, *self.found, *self.rows, out))
+        threads.parts(
+            len(out), lambda a, b: _scans.best_keys(a, b, self.k, *self.found, *self.rows, out)
+        )
         return out
 
     def above(self) -> np.ndarray:
@@ -114,9 +122,13 @@ def rank_all(
             then such positions.
     """
     items = space.items
-    place = task.self_index  # every query that is in the gallery has to stand at its own place there
+    place = (
+        task.self_index
+    )  # every query that is in the gallery has to stand at its own place there
     at_home = bool(((place == np.arange(len(place))) | (place < 0)).all())
-    same = len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
+    same = (
+        len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
+    )
     if same:
         queries = items
     if gallery_places is None:
@@ -127,7 +139,9 @@ def rank_all(
     total = len(queries) * len(items)
     counting = threading.Lock()
     caller = threading.current_thread()
-    adding = [threading.Lock() for _ in range(-(-len(queries) // TILE))]  # one thread at a time counts for a query
+    adding = [
+        threading.Lock() for _ in range(-(-len(queries) // TILE))
+    ]  # one thread at a time counts for a query
 
     def take(place: tuple[int, int]) -> None:
         nonlocal done
@@ -145,7 +159,9 @@ def rank_all(
             scan.add(tile, rows.start, columns.start)
         with counting:
             done += tile.size * (2 if both else 1)
-        if progress and threading.current_thread() is caller:  # a page can be written to by its own thread only
+        if (
+            progress and threading.current_thread() is caller
+        ):  # a page can be written to by its own thread only
             progress(done, total)
 
     # Where a set is ranked among itself, the upper triangle of tiles is enough.

@@ -29,7 +29,9 @@ class Items:
         self.vectors: Any = gallery.vectors
         self.similarity = similarity
         # Whoever wrote shards has looked at every row; all others are looked at here, without being copied.
-        self.scaled = similarity == "cosine" and not (gallery.unit if isinstance(gallery, Gallery) else self._unit())
+        self.scaled = similarity == "cosine" and not (
+            gallery.unit if isinstance(gallery, Gallery) else self._unit()
+        )
         # What prepares queries for these rows; it holds none of them.
         empty = wide(np.zeros((0, self.vectors.shape[1]), self.vectors.dtype))
         self.space = Space.around(self.vectors, similarity, torch.device("cpu")).holding(empty)
@@ -72,7 +74,9 @@ class Items:
         places = positions.numpy()
         ends = places[[0, -1]] if len(places) else (0, -1)
         stretch = ends[1] - ends[0] == len(places) - 1 and (np.diff(places) == 1).all()
-        return self.prepared(self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else places))
+        return self.prepared(
+            self.rows(slice(int(ends[0]), int(ends[1]) + 1) if stretch else places)
+        )
 
     def prepared(self, rows: np.ndarray) -> torch.Tensor:
         """Return `rows` [n d] as the space compares them, [n d or d+2]."""
@@ -115,7 +119,11 @@ def checked(gallery: EmbeddingSet, similarity: str) -> Items:
 
 def digest_of(rows: np.ndarray | None) -> str:
     """Tells tables of numbers apart; empty for none."""
-    return "" if rows is None else hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]
+    return (
+        ""
+        if rows is None
+        else hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]
+    )
 
 
 def digest(gallery: EmbeddingSet) -> str:

@@ -60,11 +60,15 @@ class Task:
 
     def among(self, places: np.ndarray) -> Task:
         """Return the task for a part of the gallery, int64 [h], ascending, which must hold every relevant item."""
-        place = np.full(len(self.gallery_labels) + 1, -1)  # the last entry serves -1, a query outside the gallery
+        place = np.full(
+            len(self.gallery_labels) + 1, -1
+        )  # the last entry serves -1, a query outside the gallery
         place[places] = np.arange(len(places))
         labels = self.gallery_labels[places]
         own = place[self.self_index]
-        return replace(self, gallery_labels=labels, self_index=own, items=place[self.items], left_out=0)
+        return replace(
+            self, gallery_labels=labels, self_index=own, items=place[self.items], left_out=0
+        )
 
     @property
     def queries_of_items(self) -> np.ndarray:
@@ -134,7 +138,9 @@ def find_self(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
     return np.where(ordered[place] == query.items, order[place], -1)
 
 
-def same_label(queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def same_label(
+    queries: np.ndarray, gallery: np.ndarray, self_index: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return offsets [q+1] and positions [p] of the gallery items that share each query's label, without itself."""
     places = among(gallery, np.unique(queries[labelled(queries)]))
     labels = np.asarray(gallery[places])
@@ -159,14 +165,18 @@ def among(column: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.concatenate(places)
 
 
-def _without_self(items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray) -> Any:
+def _without_self(
+    items: np.ndarray, offsets: np.ndarray, self_index: np.ndarray, *more: np.ndarray
+) -> Any:
     """Remove each query from its own relevant items; return offsets, items and the other columns."""
     other = items != np.repeat(self_index, np.diff(offsets))
     kept = np.concatenate([[0], np.cumsum(other)])
     return (kept[offsets], items[other], *(array[other] for array in more))
 
 
-def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray) -> tuple[np.ndarray, ...]:
+def judged(
+    relevant: Relevance, queries: int, gallery: int, self_index: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Validate judgements, and remove each query from its own relevant items.
 
     Raises:
@@ -175,20 +185,31 @@ def judged(relevant: Relevance, queries: int, gallery: int, self_index: np.ndarr
     offsets = np.asarray(relevant.offsets)
     items = np.asarray(relevant.items)
     grades = np.asarray(relevant.grades)
-    if len(offsets) != queries + 1 or offsets[0] != 0 or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
+    if (
+        len(offsets) != queries + 1
+        or offsets[0] != 0
+        or offsets[-1] != len(items)
+        or (np.diff(offsets) < 0).any()
+    ):
         raise ValueError(
             f"The judgements' offsets must be {queries + 1} numbers rising from 0 to {len(items)}, one query after the "
             f"other; got {len(offsets)} ending at {offsets[-1] if len(offsets) else 'nothing'}."
         )
     if len(items) and (items.min() < 0 or items.max() >= gallery):
-        raise ValueError(f"Judged items must be gallery positions 0..{gallery - 1}, got {items.min()}..{items.max()}.")
+        raise ValueError(
+            f"Judged items must be gallery positions 0..{gallery - 1}, got {items.min()}..{items.max()}."
+        )
     if len(grades) != len(items) or not np.isin(grades, (0, 1, 2)).all():
-        raise ValueError(f"Each of the {len(items)} judged items needs a grade: 0 easy, 1 hard or 2 junk.")
+        raise ValueError(
+            f"Each of the {len(items)} judged items needs a grade: 0 easy, 1 hard or 2 junk."
+        )
     pairs = np.sort(np.repeat(np.arange(queries), np.diff(offsets)) * gallery + items)
     twice = pairs[1:][pairs[1:] == pairs[:-1]]
     if len(twice):
         query, item = divmod(int(twice[0]), gallery)
-        raise ValueError(f"Query {query} has two judgements of gallery item {item}; give one of each.")
+        raise ValueError(
+            f"Query {query} has two judgements of gallery item {item}; give one of each."
+        )
     return _without_self(items, offsets, self_index, grades)
 
 
@@ -227,7 +248,9 @@ class Ranker:
         keys = np.empty(len(task.items), np.int64)
         for start in range(0, len(items), ITEM_ROWS):
             part = slice(start, start + ITEM_ROWS)
-            scores = space.pair_scores(queries[self._to(owners[part])], fetch(self._to(items[part])))
+            scores = space.pair_scores(
+                queries[self._to(owners[part])], fetch(self._to(items[part]))
+            )
             keys[part] = sort_keys.pack(scores, self._to(items[part]), ties).cpu().numpy()
         # Counting needs the keys of each query in ascending order; relevant items that are not reached go last.
         keys[~self.reached] = sort_keys.ABOVE_ALL
@@ -262,7 +285,9 @@ class Ranker:
         if thresholds.shape[1]:
             counted_keys = keys
             if self.task.left_out:
-                counted_keys = keys.masked_fill(~self._to(self.task.counts(columns)), sort_keys.NOTHING)
+                counted_keys = keys.masked_fill(
+                    ~self._to(self.task.counts(columns)), sort_keys.NOTHING
+                )
             above = sort_keys.count_above(counted_keys, thresholds).cpu().numpy()
             self.above[owned[owned >= 0]] += above[owned >= 0]
 
@@ -285,7 +310,15 @@ class Ranker:
     def finish(self, retrieved: np.ndarray, comparisons: np.ndarray) -> Ranking:
         """Return the ranking."""
         return assemble(
-            self.task, self.space, self.order, self.keys, self.above, self.best, retrieved, comparisons, self.ties
+            self.task,
+            self.space,
+            self.order,
+            self.keys,
+            self.above,
+            self.best,
+            retrieved,
+            comparisons,
+            self.ties,
         )
 
 
@@ -317,7 +350,9 @@ def assemble(
         by_rank = (task.offsets[:-1] + task.offsets[1:] - 1)[owner] - np.arange(len(owner))
     scores, positions = (column.cpu().numpy() for column in sort_keys.unpack(best, ties))
     shown = space.shown(scores)
-    ranking = _ranking(task, order[by_rank], ranks[by_rank], positions, shown, retrieved, comparisons)
+    ranking = _ranking(
+        task, order[by_rank], ranks[by_rank], positions, shown, retrieved, comparisons
+    )
     return replace(ranking, ties=ties)
 
 
@@ -362,14 +397,21 @@ def tiles(rows: np.ndarray, columns: np.ndarray) -> Iterable[tuple[np.ndarray, n
 
 
 def rank_all(
-    task: Task, space: Space, queries: torch.Tensor, k: int, ties: Ties, progress: ReportProgress | None
+    task: Task,
+    space: Space,
+    queries: torch.Tensor,
+    k: int,
+    ties: Ties,
+    progress: ReportProgress | None,
 ) -> Ranking:
     """Compare every prepared query [q d] with every item of a space."""
     items = space.items
     ranker = Ranker(task, space, queries, items.__getitem__, k, ties=ties)
     done = 0
     for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
-        ranker.add(rows, columns, items[columns[0] : columns[-1] + 1])  # a view: gathered rows would be a copy
+        ranker.add(
+            rows, columns, items[columns[0] : columns[-1] + 1]
+        )  # a view: gathered rows would be a copy
         done += len(rows) * len(columns)
         if progress:
             progress(done, len(queries) * len(items))
@@ -378,7 +420,10 @@ def rank_all(
 
 
 def rank_counted(
-    task: Task, space: Space, rank: Callable[[Task, Space, np.ndarray], Ranking], nearest: Callable[[Task], Ranking]
+    task: Task,
+    space: Space,
+    rank: Callable[[Task, Space, np.ndarray], Ranking],
+    nearest: Callable[[Task], Ranking],
 ) -> Ranking:
     """Return neighbours from the whole gallery, and ranks from the items that are not ignored.
 
@@ -400,7 +445,12 @@ def rank_counted(
 
 
 def from_lists(
-    task: Task, space: Space, scores: np.ndarray, positions: np.ndarray, comparisons: np.ndarray, k: int
+    task: Task,
+    space: Space,
+    scores: np.ndarray,
+    positions: np.ndarray,
+    comparisons: np.ndarray,
+    k: int,
 ) -> Ranking:
     """Build a ranking from the ordered lists [q l] of a truncated search (-1 if a list is shorter)."""
     counted = _drop_self(scores, _only_counted(task, positions), task.self_index)[1]
@@ -410,10 +460,14 @@ def from_lists(
     pad = ((0, 0), (0, max(0, k - positions.shape[1])))
     shown = np.pad(positions[:, :k], pad, constant_values=-1)
     scores = np.pad(scores[:, :k], pad, constant_values=np.nan)
-    return _ranking(task, order, ranks[order], shown, space.shown(scores), (positions >= 0).sum(1), comparisons)
+    return _ranking(
+        task, order, ranks[order], shown, space.shown(scores), (positions >= 0).sum(1), comparisons
+    )
 
 
-def _drop_self(scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _drop_self(
+    scores: np.ndarray, positions: np.ndarray, self_index: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Remove each query from its own list; the list then ends with -1."""
     scores = scores[:, : positions.shape[1]]
     is_self = (positions == self_index[:, None]) & (positions >= 0)

@@ -19,7 +19,12 @@ from lab.search.streamed import Streamed
 
 
 def recall(
-    index: Index, gallery: EmbeddingSet, k: int = 10, queries: int = 50, seed: int = 0, kept: Path | None = None
+    index: Index,
+    gallery: EmbeddingSet,
+    k: int = 10,
+    queries: int = 50,
+    seed: int = 0,
+    kept: Path | None = None,
 ) -> float:
     """Share of the k nearest items, by exact search, that the index finds; mean over some rows of the gallery.
 
@@ -43,16 +48,32 @@ def recall(
     exact = Streamed(similarity=index.knobs.similarity).build(gallery).neighbours(vectors, k + 1)[1]
     neighbours = index.neighbours(vectors, k + 1)[1]
     nearest = [row[row != query][:k] for row, query in zip(exact, rows, strict=True)]
-    return float(np.mean([np.isin(one, other).mean() for one, other in zip(nearest, neighbours, strict=True)]))
+    return float(
+        np.mean(
+            [np.isin(one, other).mean() for one, other in zip(nearest, neighbours, strict=True)]
+        )
+    )
 
 
-def _looked_up(index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path) -> float:
+def _looked_up(
+    index: Index, gallery: EmbeddingSet, k: int, queries: int, seed: int, kept: Path
+) -> float:
     knobs = {name: value for name, value in dict(index.knobs).items() if name != "folder"}
-    facts = [name_of(type(index)), knobs, digest_of(getattr(index, "anchors", None)), digest(gallery), k, queries, seed]
+    facts = [
+        name_of(type(index)),
+        knobs,
+        digest_of(getattr(index, "anchors", None)),
+        digest(gallery),
+        k,
+        queries,
+        seed,
+    ]
     key = json.dumps(facts, sort_keys=True)
     known = stored.find(kept, dict[Text, Number])
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
-        with suppress(OSError):  # a folder that cannot be written: it is measured again the next time
+        with suppress(
+            OSError
+        ):  # a folder that cannot be written: it is measured again the next time
             write_json(kept, known)
     return known[key]

@@ -43,7 +43,9 @@ def sort_key(score: np.float32, code: int) -> np.int64:
 
 
 @scalars
-def pair_scores(queries: np.ndarray, items: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+def pair_scores(
+    queries: np.ndarray, items: np.ndarray, rows: np.ndarray, columns: np.ndarray, out: np.ndarray
+) -> None:
     """Exact scores of row pairs, into out float32 [p]."""
     for p in range(rows.shape[0]):
         out[p] = exact_score(queries[rows[p]], items[columns[p]])
@@ -94,7 +96,9 @@ def count_many(
         while t < last and thresholds[t] + margin <= score:
             t += 1
         if t < last and thresholds[t] - margin <= score:
-            key = sort_key(exact_score(queries[query], items[first_column + j]), codes[first_column + j])
+            key = sort_key(
+                exact_score(queries[query], items[first_column + j]), codes[first_column + j]
+            )
             while t < last and keys[t] < key:
                 t += 1
         if t > first:
@@ -195,7 +199,9 @@ def scan(
                 z = at + np.int64(lowest(near))
                 near &= near - np.uint64(1)
                 if counts[query] == scores.shape[1]:
-                    make_room(query, k, margin, floors, counts, scores, columns, queries, items, codes)
+                    make_room(
+                        query, k, margin, floors, counts, scores, columns, queries, items, codes
+                    )
                 if line[z] >= floors[query]:
                     scores[query, counts[query]] = line[z]
                     columns[query, counts[query]] = first_column + z
@@ -242,14 +248,18 @@ def make_room(
     items: np.ndarray,
     codes: np.ndarray,
 ) -> None:
-    drop_below(query, floors[query], counts, scores, columns)  # it may have risen since they were taken
+    drop_below(
+        query, floors[query], counts, scores, columns
+    )  # it may have risen since they were taken
     if counts[query] - k <= (scores.shape[1] - k) // 2:
         return
     bound = largest(scores[query, : counts[query]].copy(), k) - 2 * margin
     drop_below(query, bound, counts, scores, columns)
     kept = counts[query]
     floors[query] = max(floors[query], bound)
-    if kept - k > (scores.shape[1] - k) // 2:  # a crowd within the margin: only exact scores thin it out
+    if (
+        kept - k > (scores.shape[1] - k) // 2
+    ):  # a crowd within the margin: only exact scores thin it out
         keep_best(query, k, counts, scores, columns, queries, items, codes)
         lowest = scores[query, 0]
         for c in range(k):
@@ -258,7 +268,9 @@ def make_room(
 
 
 @scalars
-def drop_below(query: int, bound: float, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> None:
+def drop_below(
+    query: int, bound: float, counts: np.ndarray, scores: np.ndarray, columns: np.ndarray
+) -> None:
     """Drop the candidates of a query whose scores do not reach a bound."""
     kept = 0
     for c in range(counts[query]):

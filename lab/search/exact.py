@@ -47,13 +47,17 @@ class Exact(Index):
         k = min(self.knobs.k, len(self._built()))
         ties = self.knobs.ties
         way = self._way(queries, self.space.items)
-        if task.left_out and len(task.items) and way is not _ranking.rank_all:  # compiled code counts every item
+        if (
+            task.left_out and len(task.items) and way is not _ranking.rank_all
+        ):  # compiled code counts every item
             from lab.search import _fast
 
             return _ranking.rank_counted(
                 task,
                 self.space,
-                lambda part, counted, places: _fast.rank_all(part, counted, queries, 1, ties, None, places),
+                lambda part, counted, places: _fast.rank_all(
+                    part, counted, queries, 1, ties, None, places
+                ),
                 lambda whole: way(whole, self.space, queries, k, ties, progress),
             )
         return way(task, self.space, queries, k, ties, progress)

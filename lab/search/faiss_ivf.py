@@ -18,7 +18,13 @@ class FaissIvf(ListKnobs, FaissIndex):
         array([[1, 2]])
     """
 
-    probes: int = knob("Inverted lists that are searched for each query.", default=8, ge=1, le=MOST_ITEMS, scale="log")
+    probes: int = knob(
+        "Inverted lists that are searched for each query.",
+        default=8,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+    )
     seed: int = knob("Random seed of the k-means that places the centroids.", default=0, ge=0)
 
     def _make(self, gallery: EmbeddingSet) -> None:

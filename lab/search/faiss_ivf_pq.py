@@ -42,9 +42,18 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
     anchors = cast("np.ndarray | None", None)
 
     takes_anchors = True
-    probes: int = knob("Inverted lists that are searched for each query.", default=16, ge=1, le=MOST_ITEMS, scale="log")
+    probes: int = knob(
+        "Inverted lists that are searched for each query.",
+        default=16,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+    )
     bytes: int = knob(
-        "Bytes that are kept of each vector, at most one for each of its numbers.", default=16, ge=1, le=64
+        "Bytes that are kept of each vector, at most one for each of its numbers.",
+        default=16,
+        ge=1,
+        le=64,
     )
     rerank: int = knob(
         "Candidates for each neighbour that is wanted; they are ranked by their full vectors, which may lie on disk.",
@@ -53,11 +62,20 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         le=10_000,
         scale="log",
     )
-    rotate: bool = knob("Rotate vectors before they are cut into parts (optimised product quantisation).", default=True)
-    sample: int = knob(
-        "Vectors from which centroids and codes are learnt.", default=262_144, ge=1, le=MOST_ITEMS, scale="log"
+    rotate: bool = knob(
+        "Rotate vectors before they are cut into parts (optimised product quantisation).",
+        default=True,
     )
-    folder: str | None = knob("Folder for the inverted lists; without one they are in memory.", default=None, path=True)
+    sample: int = knob(
+        "Vectors from which centroids and codes are learnt.",
+        default=262_144,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+    )
+    folder: str | None = knob(
+        "Folder for the inverted lists; without one they are in memory.", default=None, path=True
+    )
     seed: int = knob("Random seed of the sample and of the k-means.", default=0, ge=0)
 
     def __post_init__(self) -> None:
@@ -65,7 +83,9 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         super().__post_init__()
 
     def _build(self, gallery: EmbeddingSet, anchors: np.ndarray | None = None) -> None:
-        self.anchors = None if anchors is None else check_anchors(anchors, gallery).astype(np.float32)
+        self.anchors = (
+            None if anchors is None else check_anchors(anchors, gallery).astype(np.float32)
+        )
         super()._build(gallery)
 
     def _make(self, gallery: EmbeddingSet) -> None:
@@ -99,8 +119,12 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         if size < CODES:  # faiss wants one row a codeword; copies change nothing
             sample = np.resize(sample, (CODES, width))
         # Into so many equal parts a vector is cut, each of which becomes a byte.
-        parts = max(part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0)
-        rotation = self._learnt_rotation(sample, parts) if self.knobs.rotate and size >= CODES else None
+        parts = max(
+            part for part in range(1, min(self.knobs.bytes, width) + 1) if width % part == 0
+        )
+        rotation = (
+            self._learnt_rotation(sample, parts) if self.knobs.rotate and size >= CODES else None
+        )
         sample = sample if rotation is None else sample @ rotation.T
         coarse = faiss.IndexFlatL2(width)
         index = faiss.IndexIVFPQ(coarse, width, lists, parts, 8)
@@ -109,7 +133,11 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
             clusters.min_points_per_centroid = 1
         if self.anchors is not None:
             anchors = self._engine_rows(self.anchors)
-            coarse.add(np.ascontiguousarray(anchors if rotation is None else anchors @ rotation.T, np.float32))
+            coarse.add(
+                np.ascontiguousarray(
+                    anchors if rotation is None else anchors @ rotation.T, np.float32
+                )
+            )
         index.train(sample)
         self.learnt = {"trained": faiss.serialize_index(index), **self.rows.origin()}
         if rotation is not None:
@@ -132,12 +160,16 @@ class FaissIvfPq(ListKnobs, CandidateIndex):
         faiss = faiss_library()
 
         about = {"index": name_of(type(self)), "rows": len(gallery), "gallery": digest(gallery)}
-        about |= {"knobs": self.built_with()} | ({} if self.anchors is None else {"anchors": digest_of(self.anchors)})
+        about |= {"knobs": self.built_with()} | (
+            {} if self.anchors is None else {"anchors": digest_of(self.anchors)}
+        )
         there = read_json(folder / ABOUT) if (folder / ABOUT).exists() else None
         if there is None and folder.is_dir() and any(folder.iterdir()):
             raise ValueError(f"{folder} holds other files; name a new folder for the index.")
         if there is not None and there != about:
-            raise ValueError(f"{folder} holds an index of another gallery or with other knobs; name another folder.")
+            raise ValueError(
+                f"{folder} holds an index of another gallery or with other knobs; name another folder."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / ABOUT, about)
         if not ((folder / LEARNT).is_file() and (folder / FILLED).is_file()):

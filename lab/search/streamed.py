@@ -41,9 +41,16 @@ class Streamed(Index):
         size = len(self.rows)
         queries = len(vectors)
         ranker = _ranking.Ranker(
-            task, self.space, self.space.queries(vectors), self.rows, min(self.knobs.k, size), ties=self.knobs.ties
+            task,
+            self.space,
+            self.space.queries(vectors),
+            self.rows,
+            min(self.knobs.k, size),
+            ties=self.knobs.ties,
         )
-        for left in range(0, size, _ranking.ITEM_ROWS):  # each row is read once, however many the queries
+        for left in range(
+            0, size, _ranking.ITEM_ROWS
+        ):  # each row is read once, however many the queries
             columns = np.arange(left, min(size, left + _ranking.ITEM_ROWS))
             items = self.rows(torch.from_numpy(columns))
             for top in range(0, queries, _ranking.QUERY_ROWS):

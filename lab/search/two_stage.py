@@ -57,7 +57,9 @@ class TwoStage(Index):
         _check_probes(self.knobs.probes, len(anchors))
         self.learnt = {"anchors": anchors}
         anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
-        self.anchors = self.space.holding(anchors)  # one origin, so that a query is prepared once for both stages
+        self.anchors = self.space.holding(
+            anchors
+        )  # one origin, so that a query is prepared once for both stages
         list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
         order = np.argsort(list_of, kind="stable")
         self.list_of = list_of
@@ -74,7 +76,9 @@ class TwoStage(Index):
         self.row_of = torch.empty_like(self.positions)
         self.row_of[self.positions] = torch.arange(len(order), device=items.device)
         self.space = replace(self.space, items=self.list_items)
-        self.arrays: Any = (self.anchors.items.numpy(), self.list_items.numpy(), order) if on_cpu else None
+        self.arrays: Any = (
+            (self.anchors.items.numpy(), self.list_items.numpy(), order) if on_cpu else None
+        )
 
     def _again(self, gallery: EmbeddingSet) -> None:
         self.build(gallery, **self.learnt)
@@ -162,17 +166,25 @@ class TwoStage(Index):
         rounds = []
         for anchors in opened.unbind(1):
             order = anchors.argsort()
-            edges = torch.searchsorted(anchors[order], torch.arange(len(self.bounds), device=anchors.device)).tolist()
-            scores = torch.full((len(queries), k), torch.nan, dtype=nearness.dtype, device=queries.device)
+            edges = torch.searchsorted(
+                anchors[order], torch.arange(len(self.bounds), device=anchors.device)
+            ).tolist()
+            scores = torch.full(
+                (len(queries), k), torch.nan, dtype=nearness.dtype, device=queries.device
+            )
             positions = torch.full((len(queries), k), -1, device=queries.device)
 
             def search(
-                probed: tuple[int, torch.Tensor], scores: torch.Tensor = scores, positions: torch.Tensor = positions
+                probed: tuple[int, torch.Tensor],
+                scores: torch.Tensor = scores,
+                positions: torch.Tensor = positions,
             ) -> None:
                 """Search the list of one anchor for the queries that probe it."""
                 anchor, rows = probed
                 listed = slice(int(self.bounds[anchor]), int(self.bounds[anchor + 1]))
-                nearest = nearest_rows(self.space, queries[rows], self.list_items[listed], self.positions[listed], k)
+                nearest = nearest_rows(
+                    self.space, queries[rows], self.list_items[listed], self.positions[listed], k
+                )
                 scores[rows], positions[rows] = nearest
 
             probed_lists = []

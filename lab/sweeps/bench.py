@@ -40,7 +40,9 @@ class Bench:
         launcher: trains the runs, one of `lab.launchers`; by default this process does, one after the other.
     """
 
-    def __init__(self, folder: Path | str, stop: Callable[[], bool] = lambda: False, launcher: Any = None):
+    def __init__(
+        self, folder: Path | str, stop: Callable[[], bool] = lambda: False, launcher: Any = None
+    ):
         self.folder, self.stop, self.launcher = Path(folder), stop, launcher
         self._submitted: set[Path] = set()
 
@@ -58,7 +60,9 @@ class Bench:
             before = read(path, cast(Any, Fields))
         except ValueError as error:
             raise ValueError(f"{error} Choose another name, or move that file away.") from None
-        changed = [key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)]
+        changed = [
+            key for key in sorted({*before, *settings}) if before.get(key) != settings.get(key)
+        ]
         if changed:
             differing = shortened(", ".join(changed))
             raise ValueError(
@@ -79,14 +83,18 @@ class Bench:
         if not path.exists():
             return lab.runs.create(config, self.folder, name)
         if not (path / "config.yaml").is_file():  # not ours: a run comes to be there as a whole
-            raise ValueError(f"{path} is no run: it holds no config.yaml. Move it away, and the run is made there.")
+            raise ValueError(
+                f"{path} is no run: it holds no config.yaml. Move it away, and the run is made there."
+            )
         run = Run(path)
         for knob, (there, here) in difference(run.config, config).items():
             raise ValueError(
                 f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
                 "name, or put the old runs away with `lab runs trash`."
             )
-        if self.launcher is None:  # a person has typed the same again, so this process may run a program that it names
+        if (
+            self.launcher is None
+        ):  # a person has typed the same again, so this process may run a program that it names
             run.config = config
         return run
 
@@ -113,7 +121,11 @@ class Bench:
         return finished
 
     def _submit(self, runs: Sequence[Run]) -> None:
-        new = [run for run in runs if run.state != FINISHED and run.failure is None and run.path not in self._submitted]
+        new = [
+            run
+            for run in runs
+            if run.state != FINISHED and run.failure is None and run.path not in self._submitted
+        ]
         if new:
             self.launcher.submit(new)
             self._submitted |= {run.path for run in new}
@@ -135,7 +147,9 @@ class Bench:
         sentence = run.status.get("sentence", "")
         if run.failure is not None:
             raise RunDiverged(f"Run {run.name} failed: {sentence}")
-        raise Paused(f"Run {run.name} is {run.state}: {sentence} The same command continues from there.")
+        raise Paused(
+            f"Run {run.name} is {run.state}: {sentence} The same command continues from there."
+        )
 
     def _wait_for(self, run: Run) -> None:
         self._submit([run])
@@ -145,9 +159,13 @@ class Bench:
             if run.path not in self._submitted:
                 return
             if self.stop():
-                raise Paused(f"Stopped while {run.name} is at work; the same command continues from there.")
+                raise Paused(
+                    f"Stopped while {run.name} is at work; the same command continues from there."
+                )
 
-    def kept(self, name: str, work: Generator[Record, None, Any], kind: type[T]) -> Generator[Record, None, T]:
+    def kept(
+        self, name: str, work: Generator[Record, None, Any], kind: type[T]
+    ) -> Generator[Record, None, T]:
         """Return what `work` returns, a JSON object; it is done once and read from then on.
 
         Args:

@@ -50,10 +50,13 @@ class Plan(Knobs):
     """A sweep. `Plan.of` makes one of what a file says."""
 
     name: str = knob("Beginning of the runs' names.")
-    vary: dict[str, Any] = knob("Knobs, such as loss.tau2, to the values to try or to a span of them.")
+    vary: dict[str, Any] = knob(
+        "Knobs, such as loss.tau2, to the values to try or to a span of them."
+    )
     config: dict[str, Any] = knob("Sections as in a run's YAML.", default={})
     search: Literal["grid", "random", "tpe"] = knob(
-        "Every combination, random draws, or Optuna's tree-structured Parzen estimator.", default="grid"
+        "Every combination, random draws, or Optuna's tree-structured Parzen estimator.",
+        default="grid",
     )
     trials: int | None = knob("How many runs random and tpe make.", default=None, ge=1, le=MOST)
     seed: int = knob("Of the draws of random and tpe.", default=0, ge=0)
@@ -68,7 +71,9 @@ class Plan(Knobs):
         """
         vary, base = values.get("vary") or {}, values.get("config") or {}
         if not isinstance(vary, Mapping) or not vary:
-            raise ValueError(f"A sweep needs vary: knobs, such as loss.tau2, to their values; got {quoted(vary)}.")
+            raise ValueError(
+                f"A sweep needs vary: knobs, such as loss.tau2, to their values; got {quoted(vary)}."
+            )
         plan = cls(
             **{str(key): value for key, value in values.items()}
             | {"config": read_yaml(base) if isinstance(base, str) else base}
@@ -82,11 +87,17 @@ class Plan(Knobs):
         spans = [path for path, values in self.vary.items() if isinstance(values, Span)]
         if self.search == "grid":
             if spans:
-                raise ValueError(f"{spans[0]} is a span, and a grid needs a list of values; or set search to random.")
+                raise ValueError(
+                    f"{spans[0]} is a span, and a grid needs a list of values; or set search to random."
+                )
             if self.trials is not None:
-                raise ValueError("A grid tries every combination; leave trials out, or set search to random.")
+                raise ValueError(
+                    "A grid tries every combination; leave trials out, or set search to random."
+                )
             if self.size > MOST:
-                raise ValueError(f"This grid has {self.size:,} combinations, and a sweep at most {MOST:,} runs.")
+                raise ValueError(
+                    f"This grid has {self.size:,} combinations, and a sweep at most {MOST:,} runs."
+                )
         elif self.trials is None:
             raise ValueError(f"search: {self.search} needs trials, a number from 1 to {MOST:,}.")
         for path, values in self.vary.items():  # before the first run is made, and at both ends
@@ -105,14 +116,18 @@ class Plan(Knobs):
             ValueError: the search is one that needs the scores of earlier runs.
         """
         if self.search == "tpe":
-            raise ValueError("tpe chooses from the scores of the runs before; there is no list of its settings.")
+            raise ValueError(
+                "tpe chooses from the scores of the runs before; there is no list of its settings."
+            )
         if self.search == "grid":
             yield from combinations(self.vary)
             return
         generator = random.Random(self.seed)
         for _ in range(self.size):
             yield {
-                path: values.draw(generator) if isinstance(values, Span) else generator.choice(values)
+                path: values.draw(generator)
+                if isinstance(values, Span)
+                else generator.choice(values)
                 for path, values in self.vary.items()
             }
 
@@ -146,13 +161,17 @@ def read_plan(path: Path | str) -> Plan:
     try:
         text = checked(Path(path)).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        raise ValueError(
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
+        ) from None
     plan = Plan.of(parse_yaml(text, str(path)))
     refuse_programs(plan.config, str(path))
     for path_of_knob, values in plan.vary.items():
         section, _, name = path_of_knob.partition(".")
         for value in values if isinstance(values, list) else ():
-            refuse_programs(merged(plan.config, {section: {name: value} if name else value}), str(path))
+            refuse_programs(
+                merged(plan.config, {section: {name: value} if name else value}), str(path)
+            )
     return plan
 
 

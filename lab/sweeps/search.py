@@ -63,8 +63,12 @@ class Tpe(Listed):
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.optuna, self.plan = optuna, plan
-        self.study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=plan.seed))
-        self.distributions = {knob: self._distribution(values) for knob, values in plan.vary.items()}
+        self.study = optuna.create_study(
+            direction="maximize", sampler=optuna.samplers.TPESampler(seed=plan.seed)
+        )
+        self.distributions = {
+            knob: self._distribution(values) for knob, values in plan.vary.items()
+        }
         self.at_work: dict[Path, Any] = {}
 
     def _distribution(self, values: list[Any] | Span) -> Any:
@@ -87,12 +91,16 @@ class Tpe(Listed):
         values, score = self._values(run), best_score(run, self.plan.score)
         if score is not None:
             create = self.optuna.trial.create_trial
-            self.study.add_trial(create(params=values, distributions=self.distributions, value=score))
+            self.study.add_trial(
+                create(params=values, distributions=self.distributions, value=score)
+            )
         return values
 
     def _values(self, run: Run) -> dict[str, Any]:
         config = run.config_dict
-        return {knob: config[knob.partition(".")[0]][knob.partition(".")[2]] for knob in self.plan.vary}
+        return {
+            knob: config[knob.partition(".")[0]][knob.partition(".")[2]] for knob in self.plan.vary
+        }
 
     def tell(self, run: Run) -> None:
         """How a run ended; a failed one tells nothing about its knobs."""
@@ -103,7 +111,9 @@ class Tpe(Listed):
             self.study.tell(trial, state=self.optuna.trial.TrialState.FAIL)
 
 
-def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8) -> Iterator[SweptRun | None]:
+def carry_out(
+    plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
+) -> Iterator[SweptRun | None]:
     """Make the runs that are missing below `root`, train them, and yield each as it ends; None at looks between.
 
     Args:
@@ -146,7 +156,10 @@ def carry_out(plan: Plan, root: Path | str, launcher: Launcher, at_once: int = 8
 
 def hand_over(plan: Plan, root: Path | str, launcher: Launcher) -> list[Run]:
     """Make the runs of a grid or a random search and hand them to a launcher, without waiting for them."""
-    runs = [_made(plan, Bench(root), number, values) for number, values in enumerate(plan.settings(), start=1)]
+    runs = [
+        _made(plan, Bench(root), number, values)
+        for number, values in enumerate(plan.settings(), start=1)
+    ]
     launcher.submit(runs)
     return runs
 

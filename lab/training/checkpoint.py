@@ -50,7 +50,9 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         check_fits(path, arrays.bytes_of(file, file.keys()))
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
     if header.get("format") != str(FORMAT):
-        raise ValueError(f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}.")
+        raise ValueError(
+            f"{path} is no checkpoint of this version: format {header.get('format')}, known {FORMAT}."
+        )
     arrays.verify(path, header, {name: _bytes(value) for name, value in tensors.items()})
     placed = {name: value.to(device) for name, value in tensors.items()}
     try:
@@ -58,7 +60,9 @@ def load(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     except ValueError as error:
         raise arrays.unreadable(path, f"its list of contents: {error}") from None
     except (AttributeError, KeyError, TypeError):
-        raise arrays.unreadable(path, "its list of contents names tensors that it does not hold") from None
+        raise arrays.unreadable(
+            path, "its list of contents names tensors that it does not hold"
+        ) from None
 
 
 def config_in(path: Path) -> dict[str, Any] | None:
@@ -96,7 +100,9 @@ def _flatten(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
         return [_flatten(part, f"{name}.{index}", tensors) for index, part in enumerate(value)]
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"A checkpoint holds tensors, numbers and strings; {name} is a {type(value).__name__}.")
+    raise TypeError(
+        f"A checkpoint holds tensors, numbers and strings; {name} is a {type(value).__name__}."
+    )
 
 
 def _restore(value: Any, tensors: dict[str, torch.Tensor]) -> Any:

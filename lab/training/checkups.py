@@ -37,7 +37,9 @@ class Checkups:
 
     def due(self, step: int) -> bool:
         """Return whether the batch of this step is examined."""
-        return self.on and (signs.due(step) or step % self.validate_every == 0 or step == self.steps)
+        return self.on and (
+            signs.due(step) or step % self.validate_every == 0 or step == self.steps
+        )
 
     def optimised(self, step: int, take: Callable[[], None]) -> None:
         """Take a step of the optimiser; at a check-up, measure how far it moves the encoder."""
@@ -48,10 +50,16 @@ class Checkups:
 
     def of_batch(self, step: int, embeddings: torch.Tensor, batch: LoadedBatch) -> Checkup:
         """Return the signs of the batch of a step."""
-        labels = torch.from_numpy(np.searchsorted(self.parts.classes, batch.labels.numpy())).to(embeddings.device)
+        labels = torch.from_numpy(np.searchsorted(self.parts.classes, batch.labels.numpy())).to(
+            embeddings.device
+        )
         loss = self.parts.loss
-        values: dict[str, Any] = signs.of_batch(embeddings.float().cpu().numpy(), labels.cpu().numpy())
-        with torch.random.fork_rng(devices=[]):  # a loss that draws numbers draws the same ones without check-ups
+        values: dict[str, Any] = signs.of_batch(
+            embeddings.float().cpu().numpy(), labels.cpu().numpy()
+        )
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # a loss that draws numbers draws the same ones without check-ups
             values |= signs.out_of_reach(loss, embeddings, labels)
             if step == 1:
                 for name, value in signs.of_loss(loss, embeddings, labels).items():
@@ -91,28 +99,40 @@ class Checkups:
             return
         validator = self.parts.validator
         # The data.
-        sample = self._training_images(2 * signs.SAMPLE)  # more images, among which copies are searched
+        sample = self._training_images(
+            2 * signs.SAMPLE
+        )  # more images, among which copies are searched
         if sample is not None:
             items, loader = sample
             counts = np.unique(loader.image_set.labels[self.parts.items], return_counts=True)[1]
             single = int((counts == 1).sum())
-            yield Checkup(0, "data", {"images": int(counts.sum()), "classes": len(counts), "single": single})
+            yield Checkup(
+                0, "data", {"images": int(counts.sum()), "classes": len(counts), "single": single}
+            )
         if validator is None:
             return
         # The untrained encoder and the pixels, on the same whole classes.
-        chosen = signs.whole_classes(validator.loader.image_set.labels[validator.query], signs.SAMPLE)
+        chosen = signs.whole_classes(
+            validator.loader.image_set.labels[validator.query], signs.SAMPLE
+        )
         query = validator.query[chosen]
         try:
             if untrained is None:
-                untrained = yield from embed(self.parts.encoder, validator.loader, query, what="validation images")
+                untrained = yield from embed(
+                    self.parts.encoder, validator.loader, query, what="validation images"
+                )
             values = signs.of_validation(untrained.vectors, untrained.labels, untrained.items)
             values |= yield from self._seen_and_unseen(untrained)
             yield Checkup(0, "untrained", signs.rounded(values))
             thumbnails = signs.Thumbnails()
-            pixels = yield from embed(thumbnails, _shrunk(validator.loader), query, what="pixels of validation images")
+            pixels = yield from embed(
+                thumbnails, _shrunk(validator.loader), query, what="pixels of validation images"
+            )
             values = signs.of_validation(pixels.vectors, pixels.labels, pixels.items)
             if sample is not None:
-                trained = yield from embed(thumbnails, _shrunk(loader), items, what="pixels of training images")
+                trained = yield from embed(
+                    thumbnails, _shrunk(loader), items, what="pixels of training images"
+                )
                 copies = signs.copies(pixels.vectors, trained.vectors)
                 values["copies"] = int(copies.sum())
                 values["compared"] = len(trained)

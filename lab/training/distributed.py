@@ -91,7 +91,9 @@ def start_name(store: Any, rank: int, world: int) -> str:
                 store.set(f"lab/here/{name}/{rank}", "1")
                 return name
         else:
-            missing = [other for other in missing if not store.check([f"lab/here/{number}/{other}"])]
+            missing = [
+                other for other in missing if not store.check([f"lab/here/{number}/{other}"])
+            ]
             if not missing:
                 return number
             for other in missing:
@@ -99,7 +101,9 @@ def start_name(store: Any, rank: int, world: int) -> str:
                 if arrived:
                     store.set(f"lab/answer/{other}", f"{arrived} {number}")
         time.sleep(PAUSE)
-    raise RuntimeError(f"Process {rank} of {world} waited {PATIENCE} for the others, which did not come.")
+    raise RuntimeError(
+        f"Process {rank} of {world} waited {PATIENCE} for the others, which did not come."
+    )
 
 
 class Processes:
@@ -135,7 +139,9 @@ class Processes:
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Within the block, the processes share the work of a loss of everyone's embeddings."""
-        with sharing.among(sharing.Share(self.rank, self.world if self._alike else 1)) as self._shared:
+        with sharing.among(
+            sharing.Share(self.rank, self.world if self._alike else 1)
+        ) as self._shared:
             yield
 
     def share(self, gradient: torch.Tensor) -> torch.Tensor:
@@ -160,7 +166,9 @@ class Processes:
     def whole(self, part: EmbeddingSet | None, device: torch.device) -> EmbeddingSet:
         """Gather the embeddings of everyone's parts, in order; `part` is None if a process had no image."""
         width = torch.tensor([0 if part is None else part.vectors.shape[1]], device=device)
-        dist.all_reduce(width, dist.ReduceOp.MAX)  # a process without images does not know it: pooling may change it
+        dist.all_reduce(
+            width, dist.ReduceOp.MAX
+        )  # a process without images does not know it: pooling may change it
         if part is None:
             nothing = np.zeros(0, np.int64)
             part = EmbeddingSet(np.zeros((0, int(width)), np.float32), nothing, nothing)
@@ -168,7 +176,9 @@ class Processes:
         for column in (part.vectors, part.labels, part.items):
             columns.append(torch.from_numpy(np.ascontiguousarray(column)).to(device))
         sizes = gathering.sizes_of_all(columns[0])
-        return EmbeddingSet(*(gathering.rows_of_all(column, sizes).cpu().numpy() for column in columns))
+        return EmbeddingSet(
+            *(gathering.rows_of_all(column, sizes).cpu().numpy() for column in columns)
+        )
 
     def complete(self, encoder: nn.Module, loss: nn.Module, wish: bool = False) -> bool:
         """Sum the encoder's gradients, and average what every process has alike, in one all-reduce.
@@ -186,9 +196,17 @@ class Processes:
                 statistics += [module.running_mean, module.running_var]
 
         # One flat tensor: gradients, statistics, which gradients exist, and the wish to stop.
-        values = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights] + statistics
-        flags = torch.tensor([*(weight.grad is not None for weight in weights), wish], dtype=torch.float32)
-        widest = torch.float64 if any(value.dtype == torch.float64 for value in values) else torch.float32
+        values = [
+            torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights
+        ] + statistics
+        flags = torch.tensor(
+            [*(weight.grad is not None for weight in weights), wish], dtype=torch.float32
+        )
+        widest = (
+            torch.float64
+            if any(value.dtype == torch.float64 for value in values)
+            else torch.float32
+        )
         flags = flags.to(next(encoder.parameters()).device)
         flat = torch.cat([value.detach().reshape(-1).to(widest) for value in [*values, flags]])
         dist.all_reduce(flat)

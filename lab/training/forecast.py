@@ -15,7 +15,15 @@ from torch import nn
 from torch.autograd.profiler import profile
 
 from lab.evaluation.mixed_precision import MixedPrecision
-from lab.kernels.memory import EncoderBytes, Forecast, MeasuredPeak, Peak, available_bytes, forecast, require
+from lab.kernels.memory import (
+    EncoderBytes,
+    Forecast,
+    MeasuredPeak,
+    Peak,
+    available_bytes,
+    forecast,
+    require,
+)
 from lab.training.randomness import LOSS, RandomState, seeded
 
 if TYPE_CHECKING:
@@ -107,7 +115,9 @@ def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredP
         taken = [allocated_bytes(loss, labels[:size], dim) for size in sizes]
     except Exception:  # the step itself reports the error, better than a forecast
         return MeasuredPeak((), guess=True)
-    grows = any(hasattr(inner, "images_of_batch") for inner in loss.modules())  # a memory that fills
+    grows = any(
+        hasattr(inner, "images_of_batch") for inner in loss.modules()
+    )  # a memory that fills
     return MeasuredPeak(tuple(np.polyfit(sizes, taken, len(sizes) - 1)), guess=grows)
 
 
@@ -123,7 +133,11 @@ def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
         if hasattr(module, "images_of_batch"):
             module.images_of_batch = torch.arange(len(labels))
     weights = [weight for weight in loss.parameters() if weight.requires_grad]
-    with seeded(0, LOSS), warnings.catch_warnings(), profile(use_device=None, profile_memory=True) as profiled:
+    with (
+        seeded(0, LOSS),
+        warnings.catch_warnings(),
+        profile(use_device=None, profile_memory=True) as profiled,
+    ):
         warnings.simplefilter("ignore")
         value = loss(rows.requires_grad_(), labels)
         gradients = torch.autograd.grad(value, [rows, *weights], allow_unused=True)
@@ -133,11 +147,16 @@ def allocated_bytes(loss: nn.Module, labels: torch.Tensor, dim: int) -> int:
     return max(itertools.accumulate(event.nbytes() for event in events))
 
 
-def graph_bytes(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) -> tuple[int, int]:
+def graph_bytes(
+    encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision
+) -> tuple[int, int]:
     """Measure the bytes that autograd keeps of the encoder for images [c 3 h w], and those of its largest map.
     Weights and images are not counted.
     """
-    existing = {tensor.untyped_storage().data_ptr() for tensor in (*encoder.parameters(), *encoder.buffers(), images)}
+    existing = {
+        tensor.untyped_storage().data_ptr()
+        for tensor in (*encoder.parameters(), *encoder.buffers(), images)
+    }
     kept: dict[int, int] = {}
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:

@@ -123,9 +123,13 @@ class Trainer:
         self.stop = stop
         self.stopped = False
         if knobs.stream and knobs.chunk is None:
-            raise ValueError("training: stream loads a batch chunk by chunk; say with chunk how many images at once.")
+            raise ValueError(
+                "training: stream loads a batch chunk by chunk; say with chunk how many images at once."
+            )
         if knobs.graph_memory is not None and knobs.chunk is None:
-            raise ValueError("training: graph_memory is for chunks; say with chunk how many images at once.")
+            raise ValueError(
+                "training: graph_memory is for chunks; say with chunk how many images at once."
+            )
         if parts.schedule.needs_scores and (parts.validator is None or processes is not None):
             raise ValueError(
                 "The schedule follows what validation finds, which takes a validation split (--data.validation) and a "
@@ -160,7 +164,9 @@ class Trainer:
             self.precision.load_state_dict(state["scaler"])
             self.progress = TrainingProgress(**state["progress"])
         except (RuntimeError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise ValueError(f"{path} does not fit the configuration of this run: {last_line(error)}") from None
+            raise ValueError(
+                f"{path} does not fit the configuration of this run: {last_line(error)}"
+            ) from None
         return self.progress.step
 
     def run(self) -> Iterator[Record]:
@@ -177,8 +183,13 @@ class Trainer:
             allocator.keep_freed_memory()
         if not knobs.steps:
             yield from self.save(LAST)
-        drawn = (parts.items[parts.sampler.batch(step)] for step in range(self.progress.step, knobs.steps))
-        load: Callable[..., Batches] = parts.loader.streamed if knobs.stream else parts.loader.batches
+        drawn = (
+            parts.items[parts.sampler.batch(step)]
+            for step in range(self.progress.step, knobs.steps)
+        )
+        load: Callable[..., Batches] = (
+            parts.loader.streamed if knobs.stream else parts.loader.batches
+        )
         with closing(load(drawn, first_step=self.progress.step)) as batches:
             while self.progress.step < knobs.steps and not self.stopped:
                 started = time.perf_counter()
@@ -202,7 +213,9 @@ class Trainer:
                 # Validate and save at their intervals, and at the end.
                 last = step == knobs.steps
                 if last or step % knobs.validate_every == 0:
-                    yield Batched(step, float(result.loss), self._replayable(result.embeddings, batch))
+                    yield Batched(
+                        step, float(result.loss), self._replayable(result.embeddings, batch)
+                    )
                     started = time.perf_counter()
                     yield from self._validate(step)
                     self._validating = time.perf_counter() - started
@@ -230,7 +243,9 @@ class Trainer:
         checkpoint.save(self.checkpoints / f"{name}.safetensors", state)
         yield Saved(step, name)
 
-    def _step(self, batch: LoadedBatch, step: int, watch: Stopwatch) -> tuple[StepResult, float, float]:
+    def _step(
+        self, batch: LoadedBatch, step: int, watch: Stopwatch
+    ) -> tuple[StepResult, float, float]:
         knobs = self.knobs
         parts = self.parts
         # Set the learning rate of this step.
@@ -275,9 +290,13 @@ class Trainer:
                 weights = []
                 for group in parts.optimiser.param_groups:
                     weights += group["params"]
-                norm = self.precision.clip(parts.optimiser, weights, knobs.clip)  # the norm before it is clipped
+                norm = self.precision.clip(
+                    parts.optimiser, weights, knobs.clip
+                )  # the norm before it is clipped
                 if not (math.isfinite(norm) or self.precision.scales):
-                    raise self._stop(f"the gradient's norm is {norm}", step, result.embeddings, batch)
+                    raise self._stop(
+                        f"the gradient's norm is {norm}", step, result.embeddings, batch
+                    )
                 self.checkups.optimised(step, lambda: self.precision.step(parts.optimiser))
         return result, norm, parts.optimiser.param_groups[0]["lr"]
 
@@ -286,7 +305,9 @@ class Trainer:
         for module in self.parts.loss.modules():
             if hasattr(module, "images_of_batch"):
                 items = batch.items.to(self.parts.device)
-                module.images_of_batch = items if self.processes is None else self.processes.rows(items)
+                module.images_of_batch = (
+                    items if self.processes is None else self.processes.rows(items)
+                )
 
     def _plan(self, images: torch.Tensor | Streamed, labels: torch.Tensor) -> int:
         """Return how many chunks keep their graph.
@@ -296,7 +317,9 @@ class Trainer:
         """
         knobs = self.knobs
         encoder = self.parts.encoder
-        needed = forecast.of_step(encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision)
+        needed = forecast.of_step(
+            encoder, self.parts.loss, images, labels, chunk=knobs.chunk, precision=self.precision
+        )
         forecast.refuse_what_cannot_be_had(needed, self.parts.device)
         limit = None if knobs.graph_memory is None else int(knobs.graph_memory * GB)
         return forecast.chunks_kept(needed, limit, self.parts.device)
@@ -321,7 +344,9 @@ class Trainer:
             "items": items.cpu().numpy(),
         }
 
-    def _stepped(self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]) -> Stepped:
+    def _stepped(
+        self, result: StepResult, norm: float, lr: float, duration: float, spent: dict[str, float]
+    ) -> Stepped:
         if self.parts.device.type == "cuda":
             memory = torch.cuda.max_memory_allocated(self.parts.device)
         else:
@@ -347,7 +372,9 @@ class Trainer:
         if self._warming and step < steps:
             return math.nan
         validations = steps // every - (step - 1) // every + (steps % every > 0)
-        return (steps - step) * sum(self._durations) / len(self._durations) + validations * self._validating
+        return (steps - step) * sum(self._durations) / len(
+            self._durations
+        ) + validations * self._validating
 
     def _validate(self, step: int) -> Generator[Record, None, None]:
         validator = self.parts.validator
@@ -360,7 +387,9 @@ class Trainer:
             return
         score = validator.score(validated.values)
         self.progress.scores.append(score if math.isfinite(score) else -math.inf)
-        best = math.isfinite(score) and (self.progress.best_score is None or score > self.progress.best_score)
+        best = math.isfinite(score) and (
+            self.progress.best_score is None or score > self.progress.best_score
+        )
         if best:
             self.progress.best_step = step
             self.progress.best_score = score

@@ -15,9 +15,16 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     """Duration, memory, device and checkpoints of a training."""
 
     steps: int = knob(
-        "Training steps; 0 measures the network as it is.", default=400, ge=0, le=100_000_000, scale="log", unit="steps"
+        "Training steps; 0 measures the network as it is.",
+        default=400,
+        ge=0,
+        le=100_000_000,
+        scale="log",
+        unit="steps",
     )
-    seed: int = knob("Random seed of weights, batches, crops and every other random draw.", default=0, ge=0)
+    seed: int = knob(
+        "Random seed of weights, batches, crops and every other random draw.", default=0, ge=0
+    )
     chunk: int | None = knob(
         "Images that are embedded at once; a larger batch takes two passes. By default the whole batch.",
         default=None,
@@ -62,8 +69,12 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         "float32; it is chosen when the run is made, and kept wherever the run goes on. float16 needs a GPU.",
         default="float32",
     )
-    clip: float | None = knob("Maximum norm of the gradient (clipping).", default=None, gt=0, scale="log")
-    device: str = knob("Device to train on: cpu, cuda, cuda:1, or auto for a GPU if there is one.", default="auto")
+    clip: float | None = knob(
+        "Maximum norm of the gradient (clipping).", default=None, gt=0, scale="log"
+    )
+    device: str = knob(
+        "Device to train on: cpu, cuda, cuda:1, or auto for a GPU if there is one.", default="auto"
+    )
     workers: int | None = knob(
         "Number of processes that load images in advance. By default what suits the machine, where processes can be "
         "forked: up to 8 beside a GPU; on a processor none for images in memory, and one for each four cores, up to 4, "
@@ -78,9 +89,14 @@ class TrainingKnobs(lab.core.knobs.Knobs):
     checkpoint_every: int = knob(
         "Steps between checkpoints.", default=100, ge=1, le=100_000_000, scale="log", unit="steps"
     )
-    select_by: str = knob("Score on the validation classes by which the best checkpoint is chosen.", default="MAP@R")
+    select_by: str = knob(
+        "Score on the validation classes by which the best checkpoint is chosen.", default="MAP@R"
+    )
     keep_batches: int = knob(
-        "Number of recent training batches that are kept for the Inspect page.", default=4, ge=0, le=10_000
+        "Number of recent training batches that are kept for the Inspect page.",
+        default=4,
+        ge=0,
+        le=10_000,
     )
     keep_frames: int = knob(
         "Number of validations, spread over the training, whose embeddings are kept to look at each.",
@@ -97,7 +113,11 @@ class TrainingKnobs(lab.core.knobs.Knobs):
         Raises:
             ValueError: class weights are to be divided among processes.
         """
-        kept = {name: value for name, value in values.items() if name not in ("decode", "encoder_weights")}
+        kept = {
+            name: value
+            for name, value in values.items()
+            if name not in ("decode", "encoder_weights")
+        }
         if kept.get("class_weights") == "sharded":
             raise ValueError(
                 "class_weights sharded is no choice any more, since each process holds the weights of all classes; "
@@ -117,7 +137,9 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         "Checkpoint to evaluate: the best on the validation classes, or the last.", default="best"
     )
     flip: bool = knob(
-        "Average the embeddings of an image and its mirror image.", default=False, source="DML deck, tricks"
+        "Average the embeddings of an image and its mirror image.",
+        default=False,
+        source="DML deck, tricks",
     )
     beta: float = knob(
         "Weight beta of beta-normalisation, e/|e| + beta e; above 0 the search is Euclidean.",
@@ -167,7 +189,18 @@ class EvaluationKnobs(lab.core.knobs.Knobs):
         "classes are learnt.",
         default=("validation", "test"),
     )
-    k: int = knob("Number of neighbours that are kept for each query.", default=100, ge=1, le=MOST_ITEMS, scale="log")
+    k: int = knob(
+        "Number of neighbours that are kept for each query.",
+        default=100,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+    )
     batch_size: int = knob(
-        "Number of images that are embedded at once.", default=256, ge=1, le=16_384, scale="log", unit="images"
+        "Number of images that are embedded at once.",
+        default=256,
+        ge=1,
+        le=16_384,
+        scale="log",
+        unit="images",
     )

@@ -115,7 +115,9 @@ def of_validation(vectors: np.ndarray, labels: np.ndarray, items: np.ndarray) ->
     return signs
 
 
-def seen_and_unseen(seen: tuple[np.ndarray, np.ndarray], unseen: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+def seen_and_unseen(
+    seen: tuple[np.ndarray, np.ndarray], unseen: tuple[np.ndarray, np.ndarray]
+) -> dict[str, float]:
     """Return the mean average precision of training and of validation images (vectors and labels).
 
     Both are cut to as many classes of as many images as both have, since only lists of one length can be compared.
@@ -131,7 +133,9 @@ def seen_and_unseen(seen: tuple[np.ndarray, np.ndarray], unseen: tuple[np.ndarra
     if per_class < 2 or classes < 2:
         return {}
     precisions = {}
-    for name, (vectors, labels), (class_labels, counts) in zip(("seen", "unseen"), samples, sizes, strict=True):
+    for name, (vectors, labels), (class_labels, counts) in zip(
+        ("seen", "unseen"), samples, sizes, strict=True
+    ):
         large = class_labels[counts >= per_class]
         chosen = large[np.linspace(0, len(large) - 1, classes).astype(int)]
         rows = np.concatenate([np.flatnonzero(labels == label)[:per_class] for label in chosen])
@@ -141,7 +145,10 @@ def seen_and_unseen(seen: tuple[np.ndarray, np.ndarray], unseen: tuple[np.ndarra
 
 def rounded(values: dict[str, Any]) -> dict[str, Any]:
     """Round numbers to five digits, so that records stay small."""
-    return {name: float(f"{value:.5g}") if isinstance(value, float) else value for name, value in values.items()}
+    return {
+        name: float(f"{value:.5g}") if isinstance(value, float) else value
+        for name, value in values.items()
+    }
 
 
 def of_batch(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -160,7 +167,9 @@ def of_batch(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     precision = precision[~np.isnan(precision)]
     if len(precision):
         signs["precision"] = float(precision.mean())
-    spread_out = np.unique(np.linspace(0, len(labels) - 1, SAMPLE).astype(int))  # classes may have one image each
+    spread_out = np.unique(
+        np.linspace(0, len(labels) - 1, SAMPLE).astype(int)
+    )  # classes may have one image each
     signs |= geometry(vectors[spread_out])
     signs.pop("hub", None)
     return signs
@@ -269,12 +278,23 @@ def of_loss(loss: Any, embeddings: Tensor, labels: Tensor) -> dict[str, float]:
         return {}
     n, d = embeddings.shape
     rows = embeddings.detach()
-    tried: dict[str, Tensor | None] = {"now": rows, "again": rows, "followed": _followed(loss, rows, labels)}
+    tried: dict[str, Tensor | None] = {
+        "now": rows,
+        "again": rows,
+        "followed": _followed(loss, rows, labels),
+    }
     points = None
     if not (isinstance(loss, torch.nn.Module) and any(True for _ in loss.parameters())):
         places = np.random.default_rng(0).normal(size=(int(labels.max()) + 1, d))
-        points = torch.from_numpy(_unit(places).astype(np.float32)).to(rows)[labels] * rows.norm(dim=1).mean()
-        tried |= {"perfect": points, "equal": points[:1].expand(n, d).contiguous(), "scaled": 2 * rows}
+        points = (
+            torch.from_numpy(_unit(places).astype(np.float32)).to(rows)[labels]
+            * rows.norm(dim=1).mean()
+        )
+        tried |= {
+            "perfect": points,
+            "equal": points[:1].expand(n, d).contiguous(),
+            "scaled": 2 * rows,
+        }
     values: dict[str, float] = {}
     for name, embeddings_tried in tried.items():
         value = _value(loss, embeddings_tried, labels)
@@ -373,7 +393,9 @@ def _numbers(loss: Any) -> int:
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return vectors / np.maximum(
+        np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny
+    )
 
 
 def _cosines(vectors: np.ndarray) -> np.ndarray:

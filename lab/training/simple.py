@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from lab.training.loop import Parts
 
 
-def train(parts: Parts, steps: int, seed: int = 0, chunk: int | None = None) -> Iterator[tuple[int, float]]:
+def train(
+    parts: Parts, steps: int, seed: int = 0, chunk: int | None = None
+) -> Iterator[tuple[int, float]]:
     """Yields the number and the loss of each step, 1 first; encoder and loss are trained in place.
 
     Args:
@@ -34,9 +36,13 @@ def train(parts: Parts, steps: int, seed: int = 0, chunk: int | None = None) -> 
         chunk: images embedded at once, with the loss still over the whole batch; None embeds them all at once.
     """
     encoder, loss, optimiser = parts.encoder.train(), parts.loss.train(), parts.optimiser
-    positions = (parts.items[parts.sampler.batch(step)] for step in range(steps))  # some images of some classes
+    positions = (
+        parts.items[parts.sampler.batch(step)] for step in range(steps)
+    )  # some images of some classes
     for step, batch in enumerate(parts.loader.batches(positions), start=1):
-        labels = torch.from_numpy(np.searchsorted(parts.classes, batch.labels.numpy()))  # classes as 0, 1, 2, ...
+        labels = torch.from_numpy(
+            np.searchsorted(parts.classes, batch.labels.numpy())
+        )  # classes as 0, 1, 2, ...
         for group in optimiser.param_groups:
             group["lr"] = group["base_lr"] * parts.schedule.factor(step, steps)
         optimiser.zero_grad()

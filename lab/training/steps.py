@@ -119,10 +119,14 @@ def gradients(
     return StepResult(value, local.detach())
 
 
-def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precision: MixedPrecision) -> list[Chunk]:
+def _first_passes(
+    encoder: nn.Module, images: Any, parts: Any, keep: int, precision: MixedPrecision
+) -> list[Chunk]:
     if len(parts) == 1:
         keep = 1
-    elif hasattr(encoder, "no_sync"):  # DDP counts backward passes, and one for each forward pass with graph
+    elif hasattr(
+        encoder, "no_sync"
+    ):  # DDP counts backward passes, and one for each forward pass with graph
         keep = 0
     chunks: list[Chunk] = []
     for part in parts if isinstance(images, torch.Tensor) else images.parts(parts):
@@ -134,7 +138,12 @@ def _first_passes(encoder: nn.Module, images: Any, parts: Any, keep: int, precis
 
 
 def _second_passes(
-    encoder: Any, chunks: list[Chunk], images: Any, parts: Any, gradient: torch.Tensor, precision: MixedPrecision
+    encoder: Any,
+    chunks: list[Chunk],
+    images: Any,
+    parts: Any,
+    gradient: torch.Tensor,
+    precision: MixedPrecision,
 ) -> None:
     """Carry the gradient of the embeddings [n d] into the weights, chunk by chunk; each chunk is freed then."""
     missing = [part for part, (_, state) in zip(parts, chunks, strict=True) if state]
@@ -152,7 +161,11 @@ def _second_passes(
 
 
 def _through_loss(
-    loss: Loss, embeddings: torch.Tensor, labels: torch.Tensor, precision: MixedPrecision, gather: Processes | None
+    loss: Loss,
+    embeddings: torch.Tensor,
+    labels: torch.Tensor,
+    precision: MixedPrecision,
+    gather: Processes | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the loss of everyone's embeddings [n d], a leaf of its graph, and the gradient of this process's rows."""
     finite = torch.isfinite(embeddings).all(dim=1)
@@ -179,7 +192,9 @@ def _embed(encoder: nn.Module, images: torch.Tensor, precision: MixedPrecision) 
 
 
 def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
-    layers = [(name, module) for name, module in encoder.named_modules() if normalises_over_batch(module)]
+    layers = [
+        (name, module) for name, module in encoder.named_modules() if normalises_over_batch(module)
+    ]
     names = [name for name, module in layers if not (shared_is_fine and is_shared(module))]
     if names:
         raise ValueError(
@@ -193,10 +208,16 @@ def _refuse_batch_statistics(encoder: nn.Module, shared_is_fine: bool) -> None:
 @contextmanager
 def _running_statistics_held(encoder: nn.Module) -> Iterator[None]:
     """Undo the second update of batch normalisation's running statistics: the first pass has updated them."""
-    modules = [module for module in encoder.modules() if normalises_over_batch(module) and module.track_running_stats]
+    modules = [
+        module
+        for module in encoder.modules()
+        if normalises_over_batch(module) and module.track_running_stats
+    ]
     before = []
     for module in modules:
-        before.append({name: buffer.clone() for name, buffer in module.named_buffers(recurse=False)})
+        before.append(
+            {name: buffer.clone() for name, buffer in module.named_buffers(recurse=False)}
+        )
     try:
         yield
     finally:

@@ -147,12 +147,17 @@ def similarities(embeddings: EmbeddingSet) -> dict[str, list[int]]:
     rows = np.flatnonzero(np.isin(embeddings.labels, chosen))[:SAMPLE]
     vectors = embeddings.vectors[rows]
     labels = embeddings.labels[rows]
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    vectors = vectors / np.maximum(
+        np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny
+    )
     upper = np.triu_indices(len(rows), k=1)
     cosines = np.clip((vectors @ vectors.T)[upper], -1, 1)
     same = (labels[:, None] == labels[None, :])[upper]
     parts = {"positive": cosines[same], "negative": cosines[~same]}
-    return {name: np.histogram(part, bins=BINS, range=(-1, 1))[0].tolist() for name, part in parts.items()}
+    return {
+        name: np.histogram(part, bins=BINS, range=(-1, 1))[0].tolist()
+        for name, part in parts.items()
+    }
 
 
 def pinned(ranking: Ranking, query: EmbeddingSet, gallery: EmbeddingSet) -> list[dict]:
@@ -189,7 +194,9 @@ def _pins(query: EmbeddingSet, gallery: EmbeddingSet) -> np.ndarray:
 
 
 def columns_of(
-    metrics: Mapping[str, Metric], levels: Iterable[str] = (), class_weights: Iterable[str] = ("anchors", "classifier")
+    metrics: Mapping[str, Metric],
+    levels: Iterable[str] = (),
+    class_weights: Iterable[str] = ("anchors", "classifier"),
 ) -> dict[str, bool]:
     """Return every column of these metrics, and whether more is better; measured on four unit vectors of two classes.
 
@@ -211,6 +218,13 @@ def columns_of(
     if "classifier" in class_weights:
         weights_of["classifier"] = Classifier(anchors, np.zeros(2, np.float32), classes)
     outcome = evaluate(
-        toy, None, metrics, k=1, levels=dict.fromkeys(levels, labels), device="cpu", anchor_labels=classes, **weights_of
+        toy,
+        None,
+        metrics,
+        k=1,
+        levels=dict.fromkeys(levels, labels),
+        device="cpu",
+        anchor_labels=classes,
+        **weights_of,
     )
     return column_directions(metrics, result_of(outcome).measurements)

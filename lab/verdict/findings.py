@@ -67,7 +67,9 @@ DECLARED: dict[str, tuple[Look, Callable[[History], Place], str, bool]] = {}
 """Name to function, place, knob, and whether it is a note; in the order of causes."""
 
 
-def declared(name: str, place: Callable[[History], Place], knob: str, note: bool = False) -> Callable[[Look], Look]:
+def declared(
+    name: str, place: Callable[[History], Place], knob: str, note: bool = False
+) -> Callable[[Look], Look]:
     """Add a finding after those before it."""
 
     def add(look: Look) -> Look:
@@ -92,7 +94,9 @@ def findings(evidence: History) -> list[Finding]:
         found = look(evidence)
         if found is not None:
             where = place(evidence)
-            made.append(Finding(name, found.sentence, where, found.knob or knob, found.advice, note))
+            made.append(
+                Finding(name, found.sentence, where, found.knob or knob, found.advice, note)
+            )
     return sorted(made, key=lambda finding: finding.note)
 
 
@@ -114,14 +118,18 @@ def _curve(quantity: str) -> Callable[[History], Place]:
     """One curve of the run on Watch; of the validation score it is the one that chooses the best checkpoint."""
 
     def place(of: History) -> Place:
-        return Place("watch", {"watched": of.run, "quantity": quantity}, f"See the {quantity} on Watch")
+        return Place(
+            "watch", {"watched": of.run, "quantity": quantity}, f"See the {quantity} on Watch"
+        )
 
     return place
 
 
 def _similarities(of: History) -> Place:
     """How alike matching and other pairs are, over the steps."""
-    return Place("watch", {"watched": of.run, "part": "Similarities"}, "See the similarities on Watch")
+    return Place(
+        "watch", {"watched": of.run, "part": "Similarities"}, "See the similarities on Watch"
+    )
 
 
 def _batch(show: str) -> Callable[[History], Place]:
@@ -135,7 +143,9 @@ def _batch(show: str) -> Callable[[History], Place]:
             code = "failure"
         elif of.batches:
             code = f"saved-{of.batches[-1]}"
-        return Place("inspect", {"run": of.run, "batch": code, "show": show}, "See the batch in Inspect")
+        return Place(
+            "inspect", {"run": of.run, "batch": code, "show": show}, "See the batch in Inspect"
+        )
 
     return place
 
@@ -223,7 +233,11 @@ def no_positives(of: History) -> Found | None:
     advice = "Take at least 2 images of each class into a batch; 4 is usual."
     if of.knob("sampler", "name") == "m_per_class":
         return Found(sentence, advice)
-    return Found(sentence, advice + " The sampler m_per_class does that; a larger batch helps, too.", "sampler.name")
+    return Found(
+        sentence,
+        advice + " The sampler m_per_class does that; a larger batch helps, too.",
+        "sampler.name",
+    )
 
 
 SATISFIED = 0.1
@@ -268,7 +282,9 @@ def wrong_sign(of: History) -> Found | None:
     if now is None or perfect is None:
         return None
     away = perfect - now > WRONG_WAY * abs(now)
-    elsewhere = followed is not None and now - followed > max(SATISFIED * abs(now), 3 * (now - perfect))
+    elsewhere = followed is not None and now - followed > max(
+        SATISFIED * abs(now), 3 * (now - perfect)
+    )
     elsewhere = elsewhere and now - perfect <= SATISFIED * abs(now)
     if not away and not elsewhere:
         return None
@@ -506,7 +522,9 @@ def label_noise(of: History) -> Found | None:
     before = _gap(of, "untrained")
     from_the_start = before is not None and before[0] < TWICE * before[1] and seen < TWICE * unseen
     gain = of.gain("untrained")
-    learns = not _classifies(of) or (gain is not None and gain.low > 0)  # losses of classes begin by getting worse
+    learns = not _classifies(of) or (
+        gain is not None and gain.low > 0
+    )  # losses of classes begin by getting worse
     if not from_the_start and not (learns and seen < NOISE * unseen):
         return None
     return Found(
@@ -538,10 +556,15 @@ def collapsed(of: History) -> Found | None:
     if cosine is None or rank is None or not (cosine > ONE_POINT or rank < DIRECTIONS):
         return None
     sentence = (
-        f"All images lie nearly at one point: their mean cosine is {cosine:.3f}, and they use {rank:.1f} directions."
+        f"All images lie nearly at one point: their mean cosine is {cosine:.3f}, "
+        f"and they use {rank:.1f} directions."
     )
     if about == STORED:
-        return Found(sentence, "Look at the model that made these vectors, and at how they were exported.", "encoder")
+        return Found(
+            sentence,
+            "Look at the model that made these vectors, and at how they were exported.",
+            "encoder",
+        )
     if of.step("batch") < 16:
         return None
     return Found(
@@ -559,7 +582,13 @@ def stuck(of: History) -> Found | None:
     """The value of equal embeddings is where the loss stays; of a triplet loss that is its margin."""
     equal = of.first("batch", "loss_equal")
     precisions = of.values("batch", "precision")
-    if of.learnt is None or equal is None or abs(of.learnt) > AT_MARGIN or len(of.loss) < 20 or len(precisions) < 3:
+    if (
+        of.learnt is None
+        or equal is None
+        or abs(of.learnt) > AT_MARGIN
+        or len(of.loss) < 20
+        or len(precisions) < 3
+    ):
         return None
     if precisions[-2:].mean() > precisions[0] + 0.05:
         return None  # a loss that averages over its active triplets stays near its margin while the ranking improves
@@ -635,7 +664,9 @@ def worse_than_pixels(of: History) -> Found | None:
     """A small network that was not trained long enough yet, as a rule."""
     if not of.ended and of.planned and of.step("validation") < 0.5 * of.planned:
         return None  # small networks begin below pixels and overtake them
-    return _worse(of, "pixels", "by their raw pixels", "Train longer, or start from a pretrained encoder.")
+    return _worse(
+        of, "pixels", "by their raw pixels", "Train longer, or start from a pretrained encoder."
+    )
 
 
 @declared("validation too small", _curve("MAP@R"), "data.validation", note=True)
@@ -646,14 +677,18 @@ def validation_too_small(of: History) -> Found | None:
         return None
     sentence = f"On {gain.queries} validation images of {gain.classes} classes the change of {gain.mean:+.3f} since "
     if gain.classes < FEWEST:
-        sentence += f"the start is uncertain by more than can be said: an interval takes {FEWEST} classes."
+        sentence += (
+            f"the start is uncertain by more than can be said: an interval takes {FEWEST} classes."
+        )
     elif of.ended and gain.low < 0 < gain.high:
         half = (gain.high - gain.low) / 2
         sentence += f"the start is uncertain by ± {half:.3f} (95 % over classes): smaller differences between steps "
         sentence += "mean nothing."
     else:
         return None
-    return Found(sentence, "Validate on more classes; compare runs by intervals, not by the third digit.")
+    return Found(
+        sentence, "Validate on more classes; compare runs by intervals, not by the third digit."
+    )
 
 
 @declared("best at the first validation", _curve("MAP@R"), "optimiser.lr", note=True)

@@ -95,7 +95,9 @@ class History:
                 checkups.append({"step": 0, "about": STORED, "values": stored})
         stepped = records["stepped"]
         steps = [record["step"] for record in stepped]
-        columns = {name: [record.get(name) for record in stepped] for name in ("loss", "gradient_norm")}
+        columns = {
+            name: [record.get(name) for record in stepped] for name in ("loss", "gradient_norm")
+        }
         return cls.of(run, steps, columns, records["validated"], checkups)
 
     def knob(self, section: str, name: str) -> Any:
@@ -193,7 +195,9 @@ class History:
         after = validations[-1]
         if len(before["precisions"]) != len(after["precisions"]):
             return None
-        return _difference(tuple(before["precisions"]), tuple(after["precisions"]), tuple(before["classes"]))
+        return _difference(
+            tuple(before["precisions"]), tuple(after["precisions"]), tuple(before["classes"])
+        )
 
     def _with_precisions(self, about: str) -> list[Mapping[str, Any]]:
         """The check-ups of a kind that measured the average precision of images."""
@@ -226,7 +230,9 @@ def _of_stored_embeddings(run: Any) -> dict[str, Any]:
         except ValueError:  # damaged, or never written: other pages and `lab runs check` say so
             continue
         if len(embeddings) > 1:
-            return of_validation(np.asarray(embeddings.vectors), embeddings.labels, embeddings.items)
+            return of_validation(
+                np.asarray(embeddings.vectors), embeddings.labels, embeddings.items
+            )
     return {}
 
 

@@ -64,7 +64,9 @@ def check(mine: Any, expected: Any, tolerance: float = CLOSE) -> Verdict:
     except (TypeError, ValueError):
         return Verdict(False, f"This needs numbers, got {type(mine).__name__}.")
     if answer.shape != expected.shape:
-        return Verdict(False, f"The shape should be {list(expected.shape)}, yours is {list(answer.shape)}.")
+        return Verdict(
+            False, f"The shape should be {list(expected.shape)}, yours is {list(answer.shape)}."
+        )
     if np.array_equal(answer, expected):
         return Verdict(True, "Exact.")
     if not np.isfinite(answer).all():
@@ -132,7 +134,9 @@ def built(
     for sentence, mistake in (wrong or {}).items():
         mistaken = [_evaluate(mistake, case, slope) for case in cases]
         same_values = _agree([value for value, _ in answers], [value for value, _ in mistaken])
-        if same_values and _agree([slopes for _, slopes in answers], [slopes for _, slopes in mistaken]):
+        if same_values and _agree(
+            [slopes for _, slopes in answers], [slopes for _, slopes in mistaken]
+        ):
             return Verdict(False, sentence)
 
     if values_agree:
@@ -145,7 +149,9 @@ def built(
     all_values = np.concatenate([value.ravel() for value, _ in answers])
     if all_values.size > 1 and len(np.unique(all_values)) == 1:
         return Verdict(False, "Yours gives the same whatever it is given: a constant.")
-    verdicts = (check(answer[0], solution[0]) for answer, solution in zip(answers, expected, strict=True))
+    verdicts = (
+        check(answer[0], solution[0]) for answer, solution in zip(answers, expected, strict=True)
+    )
     return next(verdict for verdict in verdicts if not verdict)
 
 
@@ -164,6 +170,8 @@ def _evaluate(function: Built, case: Sequence[Any], slope: bool) -> tuple[np.nda
 def _agree(answers: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> bool:
     """Whether all arrays are equal up to rounding."""
     for answer, solution in zip(answers, expected, strict=True):
-        if answer.shape != solution.shape or not np.allclose(answer, solution, rtol=CLOSE, atol=1e-9):
+        if answer.shape != solution.shape or not np.allclose(
+            answer, solution, rtol=CLOSE, atol=1e-9
+        ):
             return False
     return True

@@ -50,7 +50,9 @@ def control(knob: Knob, value: Any, live: bool = True, plays: bool = False) -> C
 
     box = field
     if knob.many:  # such a field draws no description of its own
-        box = widgets.HBox([widgets.Label(field.description, layout={"width": STYLE["description_width"]}), field])
+        box = widgets.HBox(
+            [widgets.Label(field.description, layout={"width": STYLE["description_width"]}), field]
+        )
         field.layout = {"flex": "1 1 auto"}
     if plays:
         play = widgets.Play(value=value, min=field.min, max=field.max, interval=300)
@@ -128,11 +130,15 @@ def _field(knob: Knob, value: Any, live: bool) -> widgets.Widget:
         return widgets.FloatsInput(value=list(value), min=low, max=high, format=".3g", **common)
     common["continuous_update"] = live
     if knob.scale == "log":
-        return widgets.SelectionSlider(options=_labelled(log_steps(knob, value)), value=value, **common)
+        return widgets.SelectionSlider(
+            options=_labelled(log_steps(knob, value)), value=value, **common
+        )
     low, high, step = linear_steps(knob, value)
     if knob.kind is int:
         return widgets.IntSlider(value=value, min=low, max=high, **common)
-    return widgets.FloatSlider(value=value, min=low, max=high, step=step, readout_format=".4g", **common)
+    return widgets.FloatSlider(
+        value=value, min=low, max=high, step=step, readout_format=".4g", **common
+    )
 
 
 def _labelled(stops: list[float]) -> list[tuple[str, float]]:

@@ -53,7 +53,13 @@ class Drawing(anywidget.AnyWidget):
     library = traitlets.Instance(PlotlyLibrary).tag(sync=True, **ipywidgets.widget_serialization)
     inks = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, figure: PlotlyFigure, code: str, reset: Callable[[], None], clicked: Callable[[Any, Any], None]):
+    def __init__(
+        self,
+        figure: PlotlyFigure,
+        code: str,
+        reset: Callable[[], None],
+        clicked: Callable[[Any, Any], None],
+    ):
         self._newest = (figure, code)
         self._number = 1
         self._sent = 1
@@ -127,5 +133,10 @@ class Computed(anywidget.AnyWidget):
         """
         self._number += 1
         self.knobs = dict(figure.knobs)
-        message = {"number": self._number, "knobs": self.knobs, "picture": live_page.beyond(figure), "asked": asked}
+        message = {
+            "number": self._number,
+            "knobs": self.knobs,
+            "picture": live_page.beyond(figure),
+            "asked": asked,
+        }
         self.post.value = json.dumps(message)

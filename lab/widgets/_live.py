@@ -133,12 +133,16 @@ class Live:
         self._panel = Panel(self.figure, self._moved, self._runs)
         self._words = widgets.HTML()
         bar = widgets.FloatProgress(min=0, max=1, description="Training", layout={"width": "60%"})
-        button = widgets.Button(description="Stop", tooltip="End this training", layout={"width": "8em"})
+        button = widgets.Button(
+            description="Stop", tooltip="End this training", layout={"width": "8em"}
+        )
         button.on_click(self._pressed)
         self._progress = widgets.HBox([bar, button], layout={"display": "none"})
         if self._training is None:
             self._describe()
-        return widgets.VBox([question, *self._panel.boxes, self._progress, self._drawing, self._words])
+        return widgets.VBox(
+            [question, *self._panel.boxes, self._progress, self._drawing, self._words]
+        )
 
     def _clicked(self, x: Any, y: Any) -> None:
         """Handle a click on a mark of the figure."""
@@ -208,7 +212,9 @@ class Live:
         self._say(escape(self.alt))
 
     def _say(self, html: str) -> None:
-        self._words.value = f"<div role='status' aria-live='polite' style='font-size:13px'>{html}</div>"
+        self._words.value = (
+            f"<div role='status' aria-live='polite' style='font-size:13px'>{html}</div>"
+        )
 
     def __repr__(self) -> str:
         title = type(self.figure).title

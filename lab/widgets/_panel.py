@@ -22,7 +22,9 @@ class Panel:
     boxes: the widgets to show, from top to bottom.
     """
 
-    def __init__(self, figure: Figure, moved: Callable[[dict[str, Any]], None], runs: Sequence | None = None):
+    def __init__(
+        self, figure: Figure, moved: Callable[[dict[str, Any]], None], runs: Sequence | None = None
+    ):
         kind = type(figure)
         values = dict(figure.knobs)
         self._moved = moved
@@ -37,9 +39,14 @@ class Panel:
         for knobs in figure.controls(runs):
             boxes = []
             for knob in knobs:
-                self._controls[knob.name] = control(knob, values[knob.name], live, plays=knob.name == kind.plays)
+                self._controls[knob.name] = control(
+                    knob, values[knob.name], live, plays=knob.name == kind.plays
+                )
                 boxes.append(self._controls[knob.name].box)
-            layout = {"grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))", "grid_gap": "0 18px"}
+            layout = {
+                "grid_template_columns": "repeat(auto-fit, minmax(320px, 1fr))",
+                "grid_gap": "0 18px",
+            }
             grids.append(widgets.GridBox(boxes, layout=layout))
         for knob_control in self._controls.values():
             for field in knob_control.watched:

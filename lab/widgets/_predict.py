@@ -47,7 +47,9 @@ class Prediction:
             ValueError: a prediction was locked before, or this is not a number.
         """
         if self.predicted is not None:
-            raise ValueError(f"Your prediction {self.predicted:g} is locked; run the cell again to start over.")
+            raise ValueError(
+                f"Your prediction {self.predicted:g} is locked; run the cell again to start over."
+            )
         self.predicted = float(predicted)
         return self.verdict()
 
@@ -106,7 +108,9 @@ class Prediction:
         return self.verdict()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        html = f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
+        html = (
+            f"<p><b>Predict:</b> {escape(self.question)} <i>(run this notebook to answer)</i></p>"
+        )
         return {**self.widget()._repr_mimebundle_(), "text/html": html, "text/plain": repr(self)}
 
 

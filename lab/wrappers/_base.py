@@ -43,7 +43,9 @@ class Wrapper(Loss):
     def __post_init__(self) -> None:
         if not callable(self.loss):
             name = type(self).__name__
-            raise ValueError(f"{name} needs a loss to wrap, got {type(self.loss).__name__}; create it first.")
+            raise ValueError(
+                f"{name} needs a loss to wrap, got {type(self.loss).__name__}; create it first."
+            )
         if not isinstance(self.loss, Loss):
             self.loss = Foreign(self.loss)
         for fact in FACTS:
@@ -75,7 +77,9 @@ class Foreign(Loss):
     def __init__(self, call: Callable[..., Tensor]):
         super().__init__()
         self.call = call
-        self.takes_references = "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
+        self.takes_references = (
+            "ref_emb" in inspect.signature(getattr(call, "forward", call)).parameters
+        )
 
     def total(self, batch: Batch, **kwargs: Any) -> Tensor:
         mined = batch.mined
@@ -91,4 +95,6 @@ class Foreign(Loss):
 
     def values(self, batch: Batch, **kwargs: Any) -> Tensor:
         name = getattr(self.call, "__name__", type(self.call).__name__)
-        raise ValueError(f"{name} returns one number per batch, so it has no values per query; call it instead.")
+        raise ValueError(
+            f"{name} returns one number per batch, so it has no values per query; call it instead."
+        )

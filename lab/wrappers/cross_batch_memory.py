@@ -50,14 +50,21 @@ class CrossBatchMemory(Wrapper):
 
     dim: int = knob("Width of the embeddings.", ge=1, le=WIDEST)
     size: int = knob(
-        "Number of embeddings in the memory.", default=1024, ge=1, le=MOST_ITEMS, scale="log", unit="embeddings"
+        "Number of embeddings in the memory.",
+        default=1024,
+        ge=1,
+        le=MOST_ITEMS,
+        scale="log",
+        unit="embeddings",
     )
     unique: bool = knob(
         "Keep one embedding of each image, its latest; size must then be at least the number of training images.",
         default=False,
     )
     batch_weight: float = knob(
-        "Weight of the loss of the batch without memory, which is 1 in the released code.", default=0.0, ge=0
+        "Weight of the loss of the batch without memory, which is 1 in the released code.",
+        default=0.0,
+        ge=0,
     )
 
     def __post_init__(self) -> None:
@@ -100,7 +107,9 @@ class CrossBatchMemory(Wrapper):
             return self.loss.total(batch, **kwargs)
         return self.loss.without_positives(batch, **kwargs)
 
-    def _admit(self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Any, ref_labels: Any) -> Batch:
+    def _admit(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Any, ref_labels: Any
+    ) -> Batch:
         if indices_tuple is not None or ref_emb is not None:
             raise ValueError(
                 "CrossBatchMemory uses its memory as references and takes neither ref_emb nor mined pairs; leave them "
@@ -167,7 +176,9 @@ class CrossBatchMemory(Wrapper):
         if self.knobs.unique:
             slots = self._slots_of(batch)
         else:
-            slots = (self.seen + torch.arange(len(batch), device=self.seen.device)) % self.knobs.size
+            slots = (
+                self.seen + torch.arange(len(batch), device=self.seen.device)
+            ) % self.knobs.size
             self.seen += len(batch)
         self._widen(batch.queries)
         self.embeddings[slots] = batch.queries.to(self.embeddings)

@@ -37,7 +37,12 @@ class SimilarityRegulariser(Wrapper):
     """
 
     s_tilde: float = knob(
-        "Target of the mean similarity.", default=0.3, ge=-1, le=1, unit="cosine", source="Contextual, eq. 7"
+        "Target of the mean similarity.",
+        default=0.3,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 7",
     )
     gamma: float = knob(
         "Weight of the regulariser; the wrapped loss has the rest.",

@@ -53,7 +53,9 @@ class SiMix(Wrapper):
     def _mixed(self, batch: Batch, alpha: Tensor | None) -> Batch:
         """Return the batch followed by its virtual examples."""
         if batch.items is not batch.queries or batch.mined is not None:
-            raise ValueError("SiMix mixes a batch with itself and takes neither ref_emb nor mined pairs; drop them.")
+            raise ValueError(
+                "SiMix mixes a batch with itself and takes neither ref_emb nor mined pairs; drop them."
+            )
         couples = positive_couples(batch.query_labels)
         if alpha is None:
             alpha = self.draws.uniform((len(couples),), like=batch.queries)

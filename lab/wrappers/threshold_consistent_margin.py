@@ -52,8 +52,12 @@ class ThresholdConsistentMargin(Wrapper):
     margin_neg: float = knob(
         "Negatives should score below this.", default=0.5, ge=-1, le=1, unit="cosine", source="TCM"
     )
-    weight_pos: float = knob("Weight of the positive pairs, lambda+.", default=1.0, ge=0, source="TCM")
-    weight_neg: float = knob("Weight of the negative pairs, lambda-.", default=1.0, ge=0, source="TCM")
+    weight_pos: float = knob(
+        "Weight of the positive pairs, lambda+.", default=1.0, ge=0, source="TCM"
+    )
+    weight_neg: float = knob(
+        "Weight of the negative pairs, lambda-.", default=1.0, ge=0, source="TCM"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +90,9 @@ class ThresholdConsistentMargin(Wrapper):
 
         similarities = positive_similarities(batch, include_self=False)
         excess = excess_of_negatives(batch, margin_neg)
-        far, near = active_pair_parts(batch, similarities, margin_pos, include_self=False, excess=excess)
+        far, near = active_pair_parts(
+            batch, similarities, margin_pos, include_self=False, excess=excess
+        )
         return knobs.weight_pos * far + knobs.weight_neg * near
 
 

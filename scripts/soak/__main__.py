@@ -38,7 +38,10 @@ def main(names: list[str]) -> int:
             program = first if first.startswith("-") else str(HERE / first)
             if subprocess.run([sys.executable, program, *words], cwd=HERE.parents[1]).returncode:
                 failed.append(name)
-        print(f"{name}: {'failed' if name in failed else 'survived'}, {time.monotonic() - began:,.0f} s", flush=True)
+        print(
+            f"{name}: {'failed' if name in failed else 'survived'}, {time.monotonic() - began:,.0f} s",
+            flush=True,
+        )
     return bool(failed)
 
 

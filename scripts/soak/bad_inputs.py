@@ -27,7 +27,21 @@ JUNK = [
     "", " ", "nosuch", "../..", "a/b", "é", "💥", "none of these", "x" * 300, "NaN", "0x10", "1e999", "\x1b[31m",
     "%s{}",
 ]  # fmt: skip
-NUMBERS = ["", "x", "-1", "1.5.2", "NaN", "inf", "-inf", "1e999", "9" * 400, "0x10", "①", "--", "true"]
+NUMBERS = [
+    "",
+    "x",
+    "-1",
+    "1.5.2",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e999",
+    "9" * 400,
+    "0x10",
+    "①",
+    "--",
+    "true",
+]
 NOT_A_SENTENCE = re.compile(
     r"Traceback|object at 0x|NoneType|<class|\b__\w+__\b|positional argument|unexpected keyword|Errno|site-packages"
     r"|invalid literal|not subscriptable|has no attribute|codec can't|null byte"
@@ -82,7 +96,12 @@ def no_work() -> Iterator[None]:
     before = Path.cwd()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        for name in ("lab.runs.create", "lab.runs.execute", "os.execv", "lab.evaluation.pixels.embed_pixels"):
+        for name in (
+            "lab.runs.create",
+            "lab.runs.execute",
+            "os.execv",
+            "lab.evaluation.pixels.embed_pixels",
+        ):
             stack.enter_context(mock.patch(name, believed))
         stack.callback(os.chdir, before)
         os.chdir(folder)
@@ -97,13 +116,20 @@ def bad_words(knob: Knob, chance: random.Random) -> str | None:
         return chance.choice(["maybe", "2", "", "yes no", "TrueFalse", "true"])
     if knob.kind not in (int, float):
         return None
-    return chance.choice([*_outside(knob), "x", "", "1.5.2", "NaN", "inf", "1e999", "0x1z", "①", "9" * 400 + "x"])
+    return chance.choice(
+        [*_outside(knob), "x", "", "1.5.2", "NaN", "inf", "1e999", "0x1z", "①", "9" * 400 + "x"]
+    )
 
 
 def _outside(knob: Knob) -> list[str]:
-    low, high = knob.ge if knob.ge is not None else knob.gt, knob.le if knob.le is not None else knob.lt
+    low, high = (
+        knob.ge if knob.ge is not None else knob.gt,
+        knob.le if knob.le is not None else knob.lt,
+    )
     return [
-        str(edge) for edge in (None if low is None else low - 1, None if high is None else high + 1) if edge is not None
+        str(edge)
+        for edge in (None if low is None else low - 1, None if high is None else high + 1)
+        if edge is not None
     ]
 
 
@@ -113,7 +139,10 @@ def inputs(seed: int) -> Iterator[list[str]]:
     while True:
         if chance.random() < 0.5:
             junk, number = chance.choice(JUNK), chance.choice(NUMBERS)
-            yield [word.replace("{junk}", junk).replace("{number}", number) for word in chance.choice(COMMANDS)]
+            yield [
+                word.replace("{junk}", junk).replace("{number}", number)
+                for word in chance.choice(COMMANDS)
+            ]
         elif words := _flag(chance):
             yield words
 
@@ -172,12 +201,17 @@ def trouble(words: list[str]) -> str | None:
 def campaign(count: int, seed: int) -> list[tuple[str, str]]:
     """Try `count` bad inputs; returns those that did not end in a sentence, with what is wrong."""
     with no_work():
-        tried = ((words, trouble(words)) for words, _ in zip(inputs(seed), range(count), strict=False))
+        tried = (
+            (words, trouble(words)) for words, _ in zip(inputs(seed), range(count), strict=False)
+        )
         return [(f"lab {words}", wrong) for words, wrong in tried if wrong]
 
 
 def main() -> None:
-    from common import arguments, conclude  # which chooses kernels, and is no matter of the tests that import this
+    from common import (  # which chooses kernels, and is no matter of the tests that import this
+        arguments,
+        conclude,
+    )
 
     asked, began = arguments(__doc__.splitlines()[0], 1000), time.monotonic()
     failed = [f"{words[:300]}: {wrong}" for words, wrong in campaign(asked.trials, asked.seed)]

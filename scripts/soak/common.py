@@ -21,7 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("LAB_KERNELS", "plain")  # compiled loops write nothing, and take longer to load than the run
+os.environ.setdefault(
+    "LAB_KERNELS", "plain"
+)  # compiled loops write nothing, and take longer to load than the run
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
@@ -46,18 +48,26 @@ def arguments(what: str, trials: int) -> argparse.Namespace:
     """`--trials` and `--seed`."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument(
-        "--trials", type=int, default=trials, help=f"default {trials}; 0 is all, where they are counted"
+        "--trials",
+        type=int,
+        default=trials,
+        help=f"default {trials}; 0 is all, where they are counted",
     )
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
-def conclude(name: str, tried: int, failures: list[str], seed: int, began: float, told: str = "") -> None:
+def conclude(
+    name: str, tried: int, failures: list[str], seed: int, began: float, told: str = ""
+) -> None:
     """Print a row of docs/reliability.md, and what did not survive; exits with 1 if anything did not."""
     for failure in failures:
         print(failure, file=sys.stderr)
     seconds = time.monotonic() - began
-    print(f"| {name} | {tried:,} | {tried - len(failures):,} | {seed} | {seconds:,.0f} s | {told} |", flush=True)
+    print(
+        f"| {name} | {tried:,} | {tried - len(failures):,} | {seed} | {seconds:,.0f} s | {told} |",
+        flush=True,
+    )
     sys.exit(bool(failures))
 
 
@@ -105,7 +115,11 @@ def outcome(run: Run) -> dict[str, str]:
     last = checkpoint.load(run.checkpoint("last"))
     last["progress"].pop("seconds")
     best = checkpoint.load(run.checkpoint("best"))["encoder"]
-    told = [{k: record[k] for k in TOLD if k in record} for record in run.metrics() if record["kind"] != "note"]
+    told = [
+        {k: record[k] for k in TOLD if k in record}
+        for record in run.metrics()
+        if record["kind"] != "note"
+    ]
     return {
         "last checkpoint": _digest(last),
         "best checkpoint": _digest(best),
@@ -138,7 +152,10 @@ def in_child(act: Callable[[], object], kill_after: float | None = None) -> int:
     """Do it in a forked process, killed after so many seconds of processor time; returns its status, -9 if killed."""
     pid = start(act)
     if kill_after is not None:
-        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None and _spent(pid) < kill_after:
+        while (
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            and _spent(pid) < kill_after
+        ):
             time.sleep(0.001)
         os.kill(pid, signal.SIGKILL)
     return wait(pid)
@@ -160,7 +177,9 @@ def start(act: Callable[[], object]) -> int:
         act()
         status = 0
     except (ValueError, OSError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr) if os.environ.get("SOAK_TALK") else None
+        print(f"{type(error).__name__}: {error}", file=sys.stderr) if os.environ.get(
+            "SOAK_TALK"
+        ) else None
         status = 3
     except BaseException:
         traceback.print_exc()
@@ -193,7 +212,9 @@ class Hook:
     def _audit(self, event: str, given: tuple) -> None:
         if event not in self.EVENTS or self.quiet:
             return
-        if event == "open" and not (isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)):
+        if event == "open" and not (
+            isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)
+        ):
             return
         if isinstance(given[0], str | bytes | os.PathLike):
             self._seen(event, os.fsdecode(given[0]))
@@ -221,7 +242,11 @@ def points(act: Callable[[], object], folder: Path) -> int:
 def chosen(count: int, trials: int, generator: random.Random) -> list[int]:
     """The numbers 1..count, or as many of them as there are trials, at random but in order."""
     every = range(1, count + 1)
-    return list(every) if trials in (0,) or trials >= count else sorted(generator.sample(every, trials))
+    return (
+        list(every)
+        if trials in (0,) or trials >= count
+        else sorted(generator.sample(every, trials))
+    )
 
 
 def _digest(value: object) -> str:

@@ -93,7 +93,9 @@ def as_yaml(value: Any) -> bytes:
     return yaml.safe_dump(value, sort_keys=False).encode("utf-8", "surrogatepass")
 
 
-def damaged_text(content: bytes, chance: random.Random, write: Callable[[Any], bytes], read: Callable) -> bytes:
+def damaged_text(
+    content: bytes, chance: random.Random, write: Callable[[Any], bytes], read: Callable
+) -> bytes:
     """A JSON or YAML text with one value replaced, removed or made huge."""
     value = read(content)
     path = chance.choice(list(paths_in(value)))
@@ -136,10 +138,16 @@ def damaged_bytes(content: bytes, chance: random.Random) -> bytes:
                 changed[chance.randrange(len(changed))] = chance.randrange(256)
         return bytes(changed)
     if kind == 2:
-        return content[:place] + chance.choice([b"\0", b"\xff\xfe", b"{", b"]", b"\n", b'"']) + content[place:]
+        return (
+            content[:place]
+            + chance.choice([b"\0", b"\xff\xfe", b"{", b"]", b"\n", b'"'])
+            + content[place:]
+        )
     if kind == 3:
         return content + chance.choice([content, b"x", b"\0" * 64])
-    return chance.choice([b"", b"\0", b"null", b"[]", b"{}", b"3", b'"x"', b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0"])
+    return chance.choice(
+        [b"", b"\0", b"null", b"[]", b"{}", b"3", b'"x"', b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0"]
+    )
 
 
 def damaged_head(content: bytes, chance: random.Random) -> bytes:
@@ -178,15 +186,21 @@ def retyped(content: bytes, chance: random.Random) -> bytes:
     elif kind == 2:
         arrays[name] = array.reshape(-1).copy()
     elif kind == 3:
-        arrays[name] = array.astype(chance.choice([np.float16, np.int8, np.uint8, np.float64, bool]))
+        arrays[name] = array.astype(
+            chance.choice([np.float16, np.int8, np.uint8, np.float64, bool])
+        )
     elif kind == 4:
-        arrays[name] = np.full_like(array, np.asarray(chance.choice([-1, 7, 100])).astype(array.dtype))
+        arrays[name] = np.full_like(
+            array, np.asarray(chance.choice([-1, 7, 100])).astype(array.dtype)
+        )
     elif kind == 5:
         arrays[name] = np.zeros((0, *array.shape[1:]), array.dtype)
     elif array.dtype.kind == "f":
         arrays[name] = np.full_like(array, chance.choice([np.nan, np.inf]))
     else:
-        arrays[name] = np.full_like(array, np.iinfo(array.dtype).max if array.dtype.kind in "iu" else 1)
+        arrays[name] = np.full_like(
+            array, np.iinfo(array.dtype).max if array.dtype.kind in "iu" else 1
+        )
     return save(arrays, told)
 
 
@@ -245,14 +259,27 @@ def make(folder: Path) -> Folders:
         pass
     management.annotate(run, "worth a look", ["first"], "tries")
     images = run.dataset()
-    marked = {0: marks.Mark("drop"), 1: marks.Mark("relabel", label="class01"), 2: marks.Mark(tags=("odd",))}
+    marked = {
+        0: marks.Mark("drop"),
+        1: marks.Mark("relabel", label="class01"),
+        2: marks.Mark(tags=("odd",)),
+    }
     marks.write(root, images, marked)
     pairs = lab.threshold.measure(run)
     lab.threshold.save(run, pairs, pairs.let_through(0.2))
-    chart = kept.Chart(run, "test", next(method for method in kept.lab.maps.METHODS if method == "pca"))
+    chart = kept.Chart(
+        run, "test", next(method for method in kept.lab.maps.METHODS if method == "pca")
+    )
     chart.keep(kept.pca_map(run, "test"), chart.fingerprint)
     worker = {"host": "elsewhere", "pid": 1, "create_time": 0.0}
-    sent = {**worker, "launcher": "ray", "address": "auto", "knobs": {}, "outlives": False, "job": None}
+    sent = {
+        **worker,
+        "launcher": "ray",
+        "address": "auto",
+        "knobs": {},
+        "outlives": False,
+        "job": None,
+    }
     queued = {"waiting": ["run"], "paused": True, "worker": worker}
     drawing = {"worker": worker, "of": chart.fingerprint, "done": 0, "total": 1}
     for path, value in {
@@ -263,7 +290,17 @@ def make(folder: Path) -> Folders:
     }.items():
         path.write_text(json.dumps(value))
     for name, output in (("huggingface", "model"), ("faiss", "index")):
-        words = ["export", "run", "--to", name, "--runs", str(root), "--output", str(folder / output), "-q"]
+        words = [
+            "export",
+            "run",
+            "--to",
+            name,
+            "--runs",
+            str(root),
+            "--output",
+            str(folder / output),
+            "-q",
+        ]
         with contextlib.redirect_stdout(io.StringIO()):
             assert command(words) == 0
     writer, found = (
@@ -275,7 +312,15 @@ def make(folder: Path) -> Folders:
     writer.finish()
     _write_sent(folder / "sent", run.path, pictures)
     picture = images.path(0)
-    return Folders(root, run.path, folder / "model", folder / "gallery", folder / "index", picture, folder / "sent")
+    return Folders(
+        root,
+        run.path,
+        folder / "model",
+        folder / "gallery",
+        folder / "index",
+        picture,
+        folder / "sent",
+    )
 
 
 def _write_sent(sent: Path, run: Path, pictures: Path) -> None:
@@ -292,10 +337,16 @@ def _write_sent(sent: Path, run: Path, pictures: Path) -> None:
     np.save(sent / "vectors.npy", vectors)
     np.savez_compressed(sent / "vectors.npz", vectors=vectors, labels=labels)
     save_file(
-        {"vectors": vectors, "labels": labels}, sent / "vectors.safetensors", {"keys": json.dumps(list("abcdefgh"))}
+        {"vectors": vectors, "labels": labels},
+        sent / "vectors.safetensors",
+        {"keys": json.dumps(list("abcdefgh"))},
     )
-    torch.save({"vectors": torch.tensor(vectors), "labels": torch.tensor(labels)}, sent / "vectors.pth")
-    lines = [f"{'abcdefgh'[row]},c{labels[row]},{','.join(map(str, vectors[row]))}" for row in range(8)]
+    torch.save(
+        {"vectors": torch.tensor(vectors), "labels": torch.tensor(labels)}, sent / "vectors.pth"
+    )
+    lines = [
+        f"{'abcdefgh'[row]},c{labels[row]},{','.join(map(str, vectors[row]))}" for row in range(8)
+    ]
     (sent / "vectors.csv").write_text("\n".join(["key,label,v0,v1,v2,v3", *lines]))
     table = pa.table({"vector": vectors.tolist(), "label": [f"c{label}" for label in labels]})
     pa.parquet.write_table(table, sent / "vectors.parquet")
@@ -304,7 +355,10 @@ def _write_sent(sent: Path, run: Path, pictures: Path) -> None:
     for ending in ("png", "jpg", "webp", "gif", "bmp", "tif"):
         Image.open(pictures / "class00" / "0.png").save(sent / f"picture.{ending}")
     files = [file for folder in sorted(pictures.iterdir())[:3] for file in sorted(folder.iterdir())]
-    with zipfile.ZipFile(sent / "pictures.zip", "w") as archive, tarfile.open(sent / "shard.tar", "w") as shard:
+    with (
+        zipfile.ZipFile(sent / "pictures.zip", "w") as archive,
+        tarfile.open(sent / "shard.tar", "w") as shard,
+    ):
         for file in files:
             archive.write(file, file.relative_to(pictures))
             shard.add(file, str(file.relative_to(pictures)))
@@ -366,15 +420,30 @@ def readers_of_run(folders: Folders) -> dict[str, Callable[[], Any]]:
         return [arrays.read(file) for file in (*run().batches().values(), *run().frames().values())]
 
     def embedded() -> Any:
-        return [(run().embeddings(split), run().anchors(split), run().origin(split).words) for split in run().splits]
+        return [
+            (run().embeddings(split), run().anchors(split), run().origin(split).words)
+            for split in run().splits
+        ]
 
     def measured() -> Any:
-        return [(run().per_query(split), run().origin(split, "scores").words) for split in run().splits]
+        return [
+            (run().per_query(split), run().origin(split, "scores").words) for split in run().splits
+        ]
 
     return {
-        "status": lambda: (run().status, run().state, run().written_state, run().snapshot().process, run().begun),
+        "status": lambda: (
+            run().status,
+            run().state,
+            run().written_state,
+            run().snapshot().process,
+            run().begun,
+        ),
         "meta": lambda: (run().meta, recorded(run(), "test")),
-        "configuration": lambda: (run().config_dict, run().config.as_yaml(), run().config_of("test")),
+        "configuration": lambda: (
+            run().config_dict,
+            run().config.as_yaml(),
+            run().config_of("test"),
+        ),
         "check": lambda: check.check(run()),
         "list": lambda: _said("runs", *there),
         "show": lambda: _said("runs", path, *there),
@@ -396,7 +465,9 @@ def readers_of_run(folders: Folders) -> dict[str, Callable[[], Any]]:
         "query": lambda: _said("query", path, str(folders.picture), *there),
         "evaluate": lambda: lab.load(folders.run).embed([str(folders.picture)]),
         "measure": lambda: lab.threshold.measure(run()),
-        "export": lambda: lab.exporters.create("csv").export(run(), folders.root.parent / "out.csv"),
+        "export": lambda: lab.exporters.create("csv").export(
+            run(), folders.root.parent / "out.csv"
+        ),
     }
 
 
@@ -408,7 +479,12 @@ def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
 
     def gallery() -> Any:
         opened = open_gallery(folders.gallery)
-        return opened.digest, opened.unit, [opened.row(place) for place in range(len(opened))], opened.vectors[:]
+        return (
+            opened.digest,
+            opened.unit,
+            [opened.row(place) for place in range(len(opened))],
+            opened.vectors[:],
+        )
 
     if file.is_relative_to(folders.model):
         return {
@@ -420,12 +496,16 @@ def readers(folders: Folders, file: Path) -> dict[str, Callable[[], Any]]:
     if file.is_relative_to(folders.gallery):
         return {
             "gallery": gallery,
-            "query": lambda: _said("query", str(folders.run), str(folders.picture), "--gallery", str(folders.gallery)),
+            "query": lambda: _said(
+                "query", str(folders.run), str(folders.picture), "--gallery", str(folders.gallery)
+            ),
         }
     if file.is_relative_to(folders.sent):
         return readers_of_sent(folders, file)
     if file.is_relative_to(folders.index):
-        return {"index": lambda: FaissFile(folders.index).neighbours(np.ones((1, 8), np.float32), 2)}
+        return {
+            "index": lambda: FaissFile(folders.index).neighbours(np.ones((1, 8), np.float32), 2)
+        }
     return readers_of_run(folders)
 
 
@@ -446,7 +526,9 @@ def readers_of_sent(folders: Folders, file: Path) -> dict[str, Callable[[], Any]
             return zipped.unpack(opened, made)
 
     def streamed() -> Any:
-        images = lab.data.create("tar_shards" if file.suffix == ".tar" else "parquet_images", root=str(file))
+        images = lab.data.create(
+            "tar_shards" if file.suffix == ".tar" else "parquet_images", root=str(file)
+        )
         return [images.load(place) for place in range(min(3, len(images)))]
 
     by_name = {
@@ -455,7 +537,9 @@ def readers_of_sent(folders: Folders, file: Path) -> dict[str, Callable[[], Any]
         "picture": {
             "open": lambda: reading.open_rgb(file),
             "check": lambda: (reading.size_of(file), reading.check_whole(file)),
-            "query": lambda: _said("query", str(folders.run), str(file), "--runs", str(folders.root)),
+            "query": lambda: _said(
+                "query", str(folders.run), str(file), "--runs", str(folders.root)
+            ),
         },
         "pictures": {"unpack": unpacked},
         "shard": {"stream": streamed},
@@ -514,7 +598,9 @@ def reading_of(folders: Folders, files: list[Path]) -> dict[Path, list[str]]:
     found = {}
     for file in files:
         names = list(readers(folders, file))
-        found[file] = [name for name in names if os.path.realpath(file) in opened[f"{file} {name}"]] or names
+        found[file] = [
+            name for name in names if os.path.realpath(file) in opened[f"{file} {name}"]
+        ] or names
     return found
 
 
@@ -528,7 +614,10 @@ def trouble(read: Callable[[], Any]) -> str:
         return wrong
     if (seconds := time.process_time() - began) > SLOWEST:
         return f"took {seconds:.1f} s"
-    for words in (said, *(str(one.message) for one in warned if issubclass(one.category, UserWarning))):
+    for words in (
+        said,
+        *(str(one.message) for one in warned if issubclass(one.category, UserWarning)),
+    ):
         if found := NOT_A_SENTENCE.search(words):
             return f"said {found[0]!r}: {words[:300]}"
     return f"said {len(said):,} characters" if len(said) > 2_000 else ""
@@ -550,7 +639,9 @@ def _said_by(read: Callable[[], Any]) -> tuple[str, str]:
     return "", ""
 
 
-def campaign(folders: Folders, trials: int, seed: int, most_readers: int | None = None) -> Iterator[tuple[str, str]]:
+def campaign(
+    folders: Folders, trials: int, seed: int, most_readers: int | None = None
+) -> Iterator[tuple[str, str]]:
     """Damage files at random, one at a time; yields what was read how, and what was wrong with the answer.
 
     Args:
@@ -566,8 +657,16 @@ def campaign(folders: Folders, trials: int, seed: int, most_readers: int | None 
             bad = damaged(file, content, chance)
         file.write_bytes(bad)
         try:
-            every = [(name, read) for name, read in readers(folders, file).items() if name in reading[file]]
-            some = every if most_readers is None else chance.sample(every, min(most_readers, len(every)))
+            every = [
+                (name, read)
+                for name, read in readers(folders, file).items()
+                if name in reading[file]
+            ]
+            some = (
+                every
+                if most_readers is None
+                else chance.sample(every, min(most_readers, len(every)))
+            )
             for name, read in some:
                 if wrong := trouble(read):
                     shown = bad[:120] if len(bad) < 400 else _differs(content, bad)
@@ -578,7 +677,9 @@ def campaign(folders: Folders, trials: int, seed: int, most_readers: int | None 
 
 def _differs(content: bytes, bad: bytes) -> bytes:
     """Where a damaged content begins to differ."""
-    place = next((at for at, (one, other) in enumerate(zip(content, bad, strict=False)) if one != other), 0)
+    place = next(
+        (at for at, (one, other) in enumerate(zip(content, bad, strict=False)) if one != other), 0
+    )
     return bad[max(0, place - 60) : place + 100]
 
 
@@ -595,7 +696,14 @@ def main() -> None:
             print(failed[-1], file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    conclude("damaged files", asked.trials, failed, asked.seed, began, "runs, models, galleries, indices, files sent")
+    conclude(
+        "damaged files",
+        asked.trials,
+        failed,
+        asked.seed,
+        began,
+        "runs, models, galleries, indices, files sent",
+    )
 
 
 if __name__ == "__main__":

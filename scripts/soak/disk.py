@@ -14,7 +14,18 @@ import shutil
 import time
 from pathlib import Path
 
-from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, resumed, train
+from common import (
+    Bench,
+    Hook,
+    arguments,
+    chosen,
+    conclude,
+    in_child,
+    points,
+    readable,
+    resumed,
+    train,
+)
 
 import lab.runs
 
@@ -64,11 +75,20 @@ def main() -> None:
         wrong = wrong or readable(run)
         wrong = wrong or resumed(bench, run)
         if wrong:
-            failures.append(f"point {point}, {'for good' if forever else 'once'}, {errno.errorcode[code]}: {wrong}")
+            failures.append(
+                f"point {point}, {'for good' if forever else 'once'}, {errno.errorcode[code]}: {wrong}"
+            )
         else:
             shutil.rmtree(run.path)
     bench.close() if not failures else print(f"kept: {bench.folder}")
-    conclude("full disk and failing I/O", len(tried), failures, asked.seed, began, f"{said:,} said so in a sentence")
+    conclude(
+        "full disk and failing I/O",
+        len(tried),
+        failures,
+        asked.seed,
+        began,
+        f"{said:,} said so in a sentence",
+    )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,13 @@ EVENTS = sorted(set(re.findall(r"on_([a-z]+)_change=", SOURCES)))
 """What our components report."""
 
 REFUSAL, NOT_YET = b"Guests may look", b"once the owner has opened this page"
-NEVER = (b"Traceback (most recent call last)", b"site-packages", b"error it did not expect", b'File "/', b"root:x:0:")
+NEVER = (
+    b"Traceback (most recent call last)",
+    b"site-packages",
+    b"error it did not expect",
+    b'File "/',
+    b"root:x:0:",
+)
 """What nobody may read on a page."""
 REFUSALS = 400, 401, 403, 404, 405, 413
 MOST_TOLD = 20
@@ -86,7 +92,9 @@ class Scene:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="soak-guests-"))
         self.home, self.runs = self.folder / "home", self.folder / "runs"
-        self.secrets = {what: f"{what}-{secrets.token_hex(8)}" for what in ("letter", "face", "note", "upload")}
+        self.secrets = {
+            what: f"{what}-{secrets.token_hex(8)}" for what in ("letter", "face", "note", "upload")
+        }
         self.markers = [f"guest{number}x{secrets.token_hex(8)}" for number in (1, 2)]
         self._write_home()
         # Before the runs: the key that signs what the owner writes lies in the home.
@@ -118,15 +126,26 @@ class Scene:
         self.queue.pause()
         for name in ("waiting", "next"):
             self.queue.add(lab.runs.open(name, self.runs))
-        self.at_work = lab.runs.create(config.changed("training.steps", 1_000_000), self.runs, "working")
+        self.at_work = lab.runs.create(
+            config.changed("training.steps", 1_000_000), self.runs, "working"
+        )
         self.process = psutil.Process(detached.launch(self.at_work).pid)
         self.process.nice(19)
 
     def content(self) -> dict[str, bytes]:
         """Every file that must stay: of the home, of the finished and waiting runs, of the trash, and the queue."""
-        places = [self.home / self.secrets["letter"], self.home / "pictures", self.runs / management.TRASH]
+        places = [
+            self.home / self.secrets["letter"],
+            self.home / "pictures",
+            self.runs / management.TRASH,
+        ]
         places += [self.runs / name for name in ("first", "second", "waiting", "next")]
-        files = [file for place in places for file in place.rglob("*") if file.is_file() and file.name != ".lock"]
+        files = [
+            file
+            for place in places
+            for file in place.rglob("*")
+            if file.is_file() and file.name != ".lock"
+        ]
         return {str(file.relative_to(self.folder)): file.read_bytes() for file in files}
 
     def close(self) -> None:
@@ -140,10 +159,16 @@ class Guest:
 
     def __init__(self, scene: Scene, record: Record, number: int, seed: int, buttons: set[str]):
         self.scene, self.record, self.name = scene, record, f"guest {number}"
-        self.marker, self.chance, self.buttons = scene.markers[number - 1], random.Random(f"{seed} {number}"), buttons
+        self.marker, self.chance, self.buttons = (
+            scene.markers[number - 1],
+            random.Random(f"{seed} {number}"),
+            buttons,
+        )
         others = [marker for marker in scene.markers if marker != self.marker]
         cookie = scene.owner.partition("=")[2]
-        self.hidden = [word.encode() for word in (*scene.secrets.values(), *others, scene.server.token, cookie)]
+        self.hidden = [
+            word.encode() for word in (*scene.secrets.values(), *others, scene.server.token, cookie)
+        ]
         self.doing = ""
 
     def hear(self, data: bytes) -> None:
@@ -151,7 +176,9 @@ class Guest:
             if word in data:
                 at = data.index(word)
                 told = repr(data[max(0, at - 300) : at + 300])
-                self.record.fail(f"{self.name} was sent {word.decode()!r} by {self.doing.split(' ')[0]}", told)
+                self.record.fail(
+                    f"{self.name} was sent {word.decode()!r} by {self.doing.split(' ')[0]}", told
+                )
 
     def visit(self, deadline: float) -> None:
         """Open tabs, one after the other."""
@@ -175,14 +202,19 @@ class Guest:
         self.check(tab, "page loads by guests")
         for _ in range(chance.randrange(1, 6)):
             if time.monotonic() < deadline:
-                act = chance.choices([self.press, self.bring, self.ask, self.abuse], [8, 2, 2, 1])[0]
+                act = chance.choices([self.press, self.bring, self.ask, self.abuse], [8, 2, 2, 1])[
+                    0
+                ]
                 act(tab)
 
     def check(self, tab: Visitor, what: str) -> None:
         self.record.count(what)
         for error in tab.errors:
             trace = "\n".join(error.stack_trace)
-            self.record.fail(f"an exception reached a guest on {tab.page}: {error.type} {error.message}", self.doing)
+            self.record.fail(
+                f"an exception reached a guest on {tab.page}: {error.type} {error.message}",
+                self.doing,
+            )
             if trace:
                 self.record.fail(f"a traceback reached a guest on {tab.page}", trace)
 
@@ -207,9 +239,15 @@ class Guest:
             buttons = [one for one in drawn if one[1][0] == "button"]
             chosen = [one for one in drawn if one[1][0] in ("text_input", "text_area")]
             chosen += self.chance.sample(buttons, min(len(buttons), 1))
-        states = [state for name, (kind, one) in chosen if (state := self.state(name, kind, one)) is not None]
+        states = [
+            state
+            for name, (kind, one) in chosen
+            if (state := self.state(name, kind, one)) is not None
+        ]
         if self.buttons and self.chance.random() < 0.2:
-            states.append(WidgetState(id=self.chance.choice(sorted(self.buttons)), trigger_value=True))
+            states.append(
+                WidgetState(id=self.chance.choice(sorted(self.buttons)), trigger_value=True)
+            )
             tab.widgets.setdefault(states[-1].id, ("button", None))
         self.doing = f"{tab.page} {tab.query} {states}"
         tab.answer(*states)
@@ -240,7 +278,9 @@ class Guest:
             state.int_value = chance.choice([0, 1, 2, -1, 10**9])
         elif kind == "dataframe":
             rows = [chance.choice([0, 1, 3, -1, 10**9])]
-            state.string_value = json.dumps({"selection": {"rows": rows, "columns": [], "cells": []}})
+            state.string_value = json.dumps(
+                {"selection": {"rows": rows, "columns": [], "cells": []}}
+            )
         elif kind == "bidi_component":
             if chance.random() < 0.15:
                 return told(name, chance.choice(EVENTS), self.malformed())
@@ -258,11 +298,21 @@ class Guest:
         cards = [card["id"] for card in section["cards"]]
         number = chance.choice([0, 1, 5, -1, 10**9, *cards])
         does = chance.choice(["keep", "relabel", "drop", "duplicate", "undo"])
-        entry = {"n": int(time.monotonic() * 1e3), "at": number, "does": does, "ids": cards[:3], "label": word}
+        entry = {
+            "n": int(time.monotonic() * 1e3),
+            "at": number,
+            "does": does,
+            "ids": cards[:3],
+            "label": word,
+        }
         judged = [("told", {"log": [entry]}), ("chosen", {"ids": cards[:3], "count": 1})]
         known = {
             "gallery": [("picked", {"section": section["id"], "id": number}), *judged],
-            "scatter": [("picked", {"id": number}), ("lassoed", {"ids": [0, number]}), ("lassoed", {"bits": "/w=="})],
+            "scatter": [
+                ("picked", {"id": number}),
+                ("lassoed", {"ids": [0, number]}),
+                ("lassoed", {"bits": "/w=="}),
+            ],
             "matrix": [("picked", {"row": 0, "column": number})],
             "crop": [("drawn", {"box": [0.1, 0.1, 0.6, 0.7]})],
             "keys": [("asked", {"words": word})],
@@ -298,7 +348,9 @@ class Guest:
         if status != 204 and status not in REFUSALS:
             self.record.fail(f"an upload was answered with {status}", self.doing)
         if len(content) > 27 * 2**20 and status != 413:
-            self.record.fail(f"a guest's upload of {len(content):,} bytes was answered with {status}")
+            self.record.fail(
+                f"a guest's upload of {len(content):,} bytes was answered with {status}"
+            )
         self.check(tab, "answers of widgets by guests")
 
     def file(self) -> tuple[str, bytes]:
@@ -311,8 +363,19 @@ class Guest:
             archive.writestr(f"{mark}/1.png", picture.getvalue())
             archive.writestr(f"../../{mark}.png", picture.getvalue())
         program = f"import os; open('{mark}', 'w')".encode()
-        contents = [picture.getvalue(), packed.getvalue(), program, b"", mark.encode(), bomb(32_000, 32_000)]
-        contents += [b"%!PS\n" + mark.encode(), b"<svg onload=alert(1)>" + mark.encode(), picture.getvalue()[:60]]
+        contents = [
+            picture.getvalue(),
+            packed.getvalue(),
+            program,
+            b"",
+            mark.encode(),
+            bomb(32_000, 32_000),
+        ]
+        contents += [
+            b"%!PS\n" + mark.encode(),
+            b"<svg onload=alert(1)>" + mark.encode(),
+            picture.getvalue()[:60],
+        ]
         if chance.random() < 0.1:
             contents = [mark.encode() + bytes(30 * 2**20)]
         names = [
@@ -322,13 +385,22 @@ class Guest:
             f"{mark}.zip",
             "x" * 300,
         ]
-        names += [f"{mark}.py", f"{mark}\r\nX-Evil: 1.png", f'"{mark}".png', f"/etc/{mark}.png", "💥.png", ""]
+        names += [
+            f"{mark}.py",
+            f"{mark}\r\nX-Evil: 1.png",
+            f'"{mark}".png',
+            f"/etc/{mark}.png",
+            "💥.png",
+            "",
+        ]
         return chance.choice(names), chance.choice(contents)
 
     def ask(self, tab: Visitor) -> None:
         """Ask for what no page leads to, by every method."""
         word = quote(self.word(), safe="/.%")
-        run = base64.urlsafe_b64encode(self.chance.choice(["first", "../home", self.word()]).encode()).decode()
+        run = base64.urlsafe_b64encode(
+            self.chance.choice(["first", "../home", self.word()]).encode()
+        ).decode()
         deep, item = "..%2f" * 6, self.chance.choice(["0", "-1", "nan", "9" * 30])
         path = self.chance.choice([
             f"/media/{deep}etc/passwd", f"/rankscope/pictures/{run}/1.0/{item}", f"/rankscope/columns/{word}.f4",
@@ -337,12 +409,17 @@ class Guest:
             f"/app/static/{deep}etc/passwd", f"/component/x/{deep}etc/passwd", f"/static/{deep}etc/passwd", f"/{word}",
             f"/_stcore/bidi-components/{deep}etc/passwd", f"/_stcore/script-health-check/{word}", f"/?token={word}",
         ])  # fmt: skip
-        method = self.chance.choice(["GET", "GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+        method = self.chance.choice(
+            ["GET", "GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"]
+        )
         self.doing = f"request {method} {path}"
         done = tab.ask(path, method, self.marker.encode() if method in ("POST", "PUT") else b"")
         self.record.count("requests by guests")
         if done.status >= 500:
-            self.record.fail(f"{method} {path.rpartition('/')[0]} was answered with {done.status}", str(done.words))
+            self.record.fail(
+                f"{method} {path.rpartition('/')[0]} was answered with {done.status}",
+                str(done.words),
+            )
 
     def abuse(self, tab: Visitor) -> None:
         """Use the protocol as the browser does not."""
@@ -352,9 +429,19 @@ class Guest:
             lambda: tab.send(set_run_on_save=True),
             lambda: tab.send(load_git_info=True),
             lambda: tab.send(stop_script=True),
-            lambda: tab.send(file_urls_request={"request_id": "1", "file_names": [self.word()], "session_id": "x"}),
             lambda: tab.send(
-                rerun_script={"page_name": self.word(), "query_string": "&&=;%", "fragment_id": self.word()}
+                file_urls_request={
+                    "request_id": "1",
+                    "file_names": [self.word()],
+                    "session_id": "x",
+                }
+            ),
+            lambda: tab.send(
+                rerun_script={
+                    "page_name": self.word(),
+                    "query_string": "&&=;%",
+                    "fragment_id": self.word(),
+                }
             ),
             lambda: tab.send_bytes(self.marker.encode() + bytes(100)),
         ]
@@ -401,13 +488,18 @@ class Owner:
     def check(self, tab: Visitor) -> None:
         self.record.count("page loads by the owner")
         for error in tab.errors:
-            self.record.fail(f"an exception reached the owner on {tab.page}: {error.type} {error.message}", tab.query)
+            self.record.fail(
+                f"an exception reached the owner on {tab.page}: {error.type} {error.message}",
+                tab.query,
+            )
 
     def write(self, tab: Visitor) -> None:
         self.look(tab, "runs", runs="second")
         note, save = tab.find("text_area", "Note"), tab.find("button", "Save note, tags and group")
         words = f"note {self.brought} of the owner"
-        tab.answer(WidgetState(id=note.id, string_value=words), WidgetState(id=save.id, trigger_value=True))
+        tab.answer(
+            WidgetState(id=note.id, string_value=words), WidgetState(id=save.id, trigger_value=True)
+        )
         self.check(tab)
         self.note = words
 
@@ -417,7 +509,9 @@ class Owner:
         Image.new("RGB", (24, 24), "navy").save(picture := io.BytesIO(), "PNG")
         with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
             for at in range(4):
-                archive.writestr(f"{self.scene.secrets['face']} {at % 2}/{at}.png", picture.getvalue())
+                archive.writestr(
+                    f"{self.scene.secrets['face']} {at % 2}/{at}.png", picture.getvalue()
+                )
         name = f"{self.scene.secrets['upload']}-{self.brought}"
         status = tab.upload(tab.find("file_uploader").id, f"{name}.zip", packed.getvalue())
         self.check(tab)
@@ -429,7 +523,9 @@ class Owner:
         """A picture on the page Browse."""
         self.look(tab, "browse", run="first", queries="upload")
         Image.new("RGB", (24, 24), "gold").save(picture := io.BytesIO(), "PNG")
-        tab.upload(tab.find("file_uploader").id, f"{self.scene.secrets['upload']}.png", picture.getvalue())
+        tab.upload(
+            tab.find("file_uploader").id, f"{self.scene.secrets['upload']}.png", picture.getvalue()
+        )
         self.check(tab)
 
 
@@ -442,18 +538,25 @@ def judge(scene: Scene, record: Record, owner: Owner) -> str:
     if scene.server.ask("/_stcore/health").status != 200:
         record.fail("the server does not answer")
     with Visitor(scene.server, scene.owner) as tab:
-        if not any("first" in message.decode(errors="replace") for message in tab.open("runs").received):
+        if not any(
+            "first" in message.decode(errors="replace") for message in tab.open("runs").received
+        ):
             record.fail("the owner does not see the runs")
     answered = time.monotonic() - began
     remarks = "runs/second/remarks.json"
     after = scene.content()
     for name in sorted({*scene.before, *after}):
         if scene.before.get(name) != after.get(name) and name != remarks:
-            record.fail(f"{name} has changed", f"{scene.before.get(name, b'')[:300]!r} {after.get(name, b'')[:300]!r}")
+            record.fail(
+                f"{name} has changed",
+                f"{scene.before.get(name, b'')[:300]!r} {after.get(name, b'')[:300]!r}",
+            )
     if owner.note and management.notes(lab.runs.open("second", scene.runs))["note"] != owner.note:
         record.fail("the owner's note has changed")
     if scene.queue.names != ("waiting", "next") or not scene.queue.paused:
-        record.fail(f"the queue has changed: {scene.queue.names}, {'' if scene.queue.paused else 'not '}paused")
+        record.fail(
+            f"the queue has changed: {scene.queue.names}, {'' if scene.queue.paused else 'not '}paused"
+        )
     if not scene.process.is_running() or scene.at_work.state != "running":
         record.fail(f"the run at work is {scene.at_work.state}", str(scene.at_work.status))
     names = {run.name for run in lab.runs.list(scene.runs)}
@@ -467,7 +570,9 @@ def judge(scene: Scene, record: Record, owner: Owner) -> str:
     for block in log.split("(most recent call last)")[1:]:
         if "starlette_websocket.py" in block and "ParseFromString" in block:
             continue  # bytes that are no message: the library tells of them so, and hangs up
-        last = next(filter(re.compile(r"\w[\w.]*(Error|Exception|Interrupt)").match, block.splitlines()), "")
+        last = next(
+            filter(re.compile(r"\w[\w.]*(Error|Exception|Interrupt)").match, block.splitlines()), ""
+        )
         record.fail(f"the log has a traceback: {last[:200]}", block)
     memory = psutil.Process(scene.server.process.pid).memory_info().rss
     ordered = sorted(record.seconds)
@@ -497,7 +602,9 @@ def campaign(scene: Scene, seconds: float, seed: int) -> tuple[Record, str]:
         try:
             one.visit(deadline)
         except Exception:
-            record.fail(f"{getattr(one, 'name', 'the owner')} could not go on", traceback.format_exc())
+            record.fail(
+                f"{getattr(one, 'name', 'the owner')} could not go on", traceback.format_exc()
+            )
 
     threads = [threading.Thread(target=visit, args=(one,)) for one in visitors]
     for thread in threads:
@@ -519,7 +626,9 @@ def main() -> None:
     failures = [f"{sentence}\n    {detail}" for sentence, detail in record.failures.items()]
     tried = ", ".join(f"{count:,} {what}" for what, count in sorted(record.tried.items()))
     told = f"{tried}; {left}"
-    common.conclude("guests and owner", record.tried.total(), failures[:MOST_TOLD], asked.seed, began, told)
+    common.conclude(
+        "guests and owner", record.tried.total(), failures[:MOST_TOLD], asked.seed, began, told
+    )
 
 
 if __name__ == "__main__":

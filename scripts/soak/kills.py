@@ -14,7 +14,18 @@ import signal
 import sys
 import time
 
-from common import Bench, Hook, arguments, chosen, conclude, in_child, points, readable, resumed, train
+from common import (
+    Bench,
+    Hook,
+    arguments,
+    chosen,
+    conclude,
+    in_child,
+    points,
+    readable,
+    resumed,
+    train,
+)
 
 
 def killed_training(bench: Bench, number: int, generator: random.Random) -> tuple[int, str]:
@@ -42,7 +53,9 @@ def killed_at_point(bench: Bench, point: int) -> tuple[int, str]:
         train(run)
 
     status = in_child(dying)
-    if status == 0:  # the status is written by the clock, so that a quicker run makes fewer operations
+    if (
+        status == 0
+    ):  # the status is written by the clock, so that a quicker run makes fewer operations
         return 0, ""
     if status != -9:
         return 0, f"was not killed but ended with {status}"
@@ -58,7 +71,11 @@ def main() -> None:
         total = points(lambda: train(bench.run("counted-run")), bench.folder)
         numbers = chosen(total, asked.trials, generator)
     for number in numbers:
-        fell, wrong = killed_at_point(bench, number) if at_points else killed_training(bench, number, generator)
+        fell, wrong = (
+            killed_at_point(bench, number)
+            if at_points
+            else killed_training(bench, number, generator)
+        )
         kills += fell
         failures += [f"trial {number}: {wrong}"] if wrong else []
     bench.close() if not failures else print(f"kept: {bench.folder}")

@@ -28,12 +28,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 
 
 def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     actions = ("list", "run", "status", "show", "report")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do (default list)")
+    parser.add_argument(
+        "action", nargs="?", choices=actions, default="list", help="what to do (default list)"
+    )
     parser.add_argument("studies", nargs="*", metavar="STUDY", help="studies (default all)")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"judged trainings of each arm (default {SEEDS})")
-    parser.add_argument("--folder", type=Path, default=RESULTS, help="results (default: those of this folder)")
+    parser.add_argument(
+        "--seeds", type=int, default=SEEDS, help=f"judged trainings of each arm (default {SEEDS})"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=RESULTS, help="results (default: those of this folder)"
+    )
     parser.add_argument(
         "--device",
         default="cpu",

@@ -15,7 +15,12 @@ MAP = "mAP", "mAP"
 
 def arm(name: str, loss: dict[str, Any], *more: str) -> Arm:
     """A training long enough for anchors, which need time."""
-    return Arm(name, {"loss": loss, "encoder": {"dim": WIDTH}, "training": {"steps": 400}}, ("mAP", *more), "seen")
+    return Arm(
+        name,
+        {"loss": loss, "encoder": {"dim": WIDTH}, "training": {"steps": 400}},
+        ("mAP", *more),
+        "seen",
+    )
 
 
 CAM: dict[str, Any] = {"name": "class_anchor_margin", "init": "base"}
@@ -57,7 +62,12 @@ cam_two_stage = Study(
 )
 cam_base_start = Study(
     "Base vectors are a better start than random ones.",
-    gains("003", ("table 3", "CAM, all three, base anchors"), ("table 3", "CAM, all three, random anchors"), "mAP"),
+    gains(
+        "003",
+        ("table 3", "CAM, all three, base anchors"),
+        ("table 3", "CAM, all three, random anchors"),
+        "mAP",
+    ),
     anchors,
     random,
     MAP,

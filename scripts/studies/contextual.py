@@ -34,7 +34,10 @@ mined = arm("multi-similarity", **MINED)
 proxy = arm("Proxy Anchor", name="proxy_anchor")
 regularised = Arm(
     "triplet, regularised",
-    {"loss": TRIPLET, "wrappers": [{"name": "similarity_regulariser", "gamma": 0.1, "s_tilde": 0.3}]},
+    {
+        "loss": TRIPLET,
+        "wrappers": [{"name": "similarity_regulariser", "gamma": 0.1, "s_tilde": 0.3}],
+    },
 )
 
 
@@ -54,16 +57,30 @@ ALONE = "Contextual part alone"
 MIXTURE = "Lambda .8, gamma 0, as printed, for all data; the paper tunes both for each data set."
 
 contextual_contrastive = Study(
-    "The contextual loss beats the contrastive one.", ahead("Contrastive"), whole, contrastive, R1, MIXTURE
+    "The contextual loss beats the contrastive one.",
+    ahead("Contrastive"),
+    whole,
+    contrastive,
+    R1,
+    MIXTURE,
 )
-contextual_triplet = Study("The contextual loss beats the triplet loss.", ahead("Triplet"), whole, triplet, R1, MIXTURE)
+contextual_triplet = Study(
+    "The contextual loss beats the triplet loss.", ahead("Triplet"), whole, triplet, R1, MIXTURE
+)
 contextual_mined = Study(
-    "The contextual loss beats multi-similarity with its miner.", ahead("MS + miner"), whole, mined, R1, MIXTURE
+    "The contextual loss beats multi-similarity with its miner.",
+    ahead("MS + miner"),
+    whole,
+    mined,
+    R1,
+    MIXTURE,
 )
 contextual_proxy_anchor = Study(
     "The contextual loss beats Proxy Anchor.", ahead("Proxy Anchor"), whole, proxy, R1, MIXTURE
 )
-contextual_roadmap = Study("The contextual loss beats ROADMAP.", ahead("Roadmap"), whole, road, R1, MIXTURE)
+contextual_roadmap = Study(
+    "The contextual loss beats ROADMAP.", ahead("Roadmap"), whole, road, R1, MIXTURE
+)
 contextual_mixture = Study(
     "Some contrastive loss adds to the contextual one.",
     part("whole, no regulariser, lambda 1"),
@@ -86,7 +103,11 @@ contextual_product = Study(
     R1,
 )
 contextual_strangers = Study(
-    "M-, the strangers in common, is needed.", part("without M-, lambda 0.8"), whole, no_strangers, R1
+    "M-, the strangers in common, is needed.",
+    part("without M-, lambda 0.8"),
+    whole,
+    no_strangers,
+    R1,
 )
 contextual_step = Study(
     "A step with a constant slope beats a sigmoid.",
@@ -104,7 +125,12 @@ contextual_stop = Study(
 )
 regulariser_triplet = Study(
     "The similarity regulariser adds to the triplet loss.",
-    gains("004", ("table 6", "Triplet, regularised to 0.3"), ("table 6", "Triplet, no regulariser"), "r@1"),
+    gains(
+        "004",
+        ("table 6", "Triplet, regularised to 0.3"),
+        ("table 6", "Triplet, no regulariser"),
+        "r@1",
+    ),
     regularised,
     triplet,
     R1,

@@ -49,7 +49,11 @@ def _few(labels: np.ndarray, random: np.random.Generator) -> dict[str, Split]:
     classes, counts = np.unique(labels, return_counts=True)
     classes = random.permutation(classes[counts >= 8])
     train, validation = (round(share * len(classes)) for share in SHARES)
-    parts = {"train": classes[:train], "validation": classes[train:validation], "test": classes[validation:]}
+    parts = {
+        "train": classes[:train],
+        "validation": classes[train:validation],
+        "test": classes[validation:],
+    }
     return {name: Split(np.flatnonzero(np.isin(labels, those))) for name, those in parts.items()}
 
 
@@ -58,9 +62,13 @@ def _seen(labels: np.ndarray, random: np.random.Generator) -> dict[str, Split]:
     classes, counts = np.unique(labels, return_counts=True)
     enough = classes[counts >= SEEN_IMAGES]
     if len(enough) < SEEN_CLASSES:
-        raise ValueError(f"The seen protocol needs {SEEN_CLASSES} classes of {SEEN_IMAGES} images; got {len(enough)}.")
+        raise ValueError(
+            f"The seen protocol needs {SEEN_CLASSES} classes of {SEEN_IMAGES} images; got {len(enough)}."
+        )
     chosen = random.permutation(enough)[:SEEN_CLASSES]
-    drawn = np.stack([random.permutation(np.flatnonzero(labels == c))[:SEEN_IMAGES] for c in chosen])
+    drawn = np.stack(
+        [random.permutation(np.flatnonzero(labels == c))[:SEEN_IMAGES] for c in chosen]
+    )
     gallery = np.sort(drawn[:, :GALLERY].ravel())
     return {
         "train": Split(gallery),
@@ -90,5 +98,9 @@ def _made(dataset: ImageSet) -> Making:
 
     encoder = lab.encoders.create("efficientnet_lite0", dim=None, normalise=False)
     loader = Loader(dataset, transforms.testing(SIZE, encoder.mean, encoder.std))
-    images = yield from embed(encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64)
-    return EmbeddingSet(images.vectors.astype(np.float16).astype(np.float32), images.labels, images.items)
+    images = yield from embed(
+        encoder, loader, np.arange(len(dataset)), what="images once", batch_size=64
+    )
+    return EmbeddingSet(
+        images.vectors.astype(np.float16).astype(np.float32), images.labels, images.items
+    )

@@ -13,8 +13,12 @@ mixed = Arm("RS@k with SiMix", {"loss": SIMIX})
 ALL = {"batch_size": 80}
 """Four images of each of the twenty classes: all of them, as on Cars196."""
 few = Arm("RS@k, few classes", {"loss": RECALL, "sampler": ALL}, protocol="few", tier="cnn")
-few_mixed = Arm("RS@k with SiMix, few classes", {"loss": SIMIX, "sampler": ALL}, protocol="few", tier="cnn")
-small, large = (Arm(f"RS@k, batch {b:,}", {"loss": RECALL, "sampler": {"batch_size": b}}) for b in (96, 1024))
+few_mixed = Arm(
+    "RS@k with SiMix, few classes", {"loss": SIMIX, "sampler": ALL}, protocol="few", tier="cnn"
+)
+small, large = (
+    Arm(f"RS@k, batch {b:,}", {"loss": RECALL, "sampler": {"batch_size": b}}) for b in (96, 1024)
+)
 smooth = Arm("SmoothAP", {"loss": {"name": "smooth_ap"}}, ("r@1", "MAP@R"))
 fast = Arm("FastAP", {"loss": {"name": "fast_ap"}}, ("r@1", "MAP@R"))
 
@@ -37,8 +41,12 @@ simix_many_classes = Study(
     rs,
     R1,
 )
-rsk_smooth_ap = Study("RS@k beats SmoothAP.", gains("000", RS, ("table 2", "SAP + GeM + LN"), "r@1"), rs, smooth, R1)
-rsk_fast_ap = Study("RS@k beats FastAP.", gains("000", RS, ("table 2", "FastAP"), "r@1"), rs, fast, R1)
+rsk_smooth_ap = Study(
+    "RS@k beats SmoothAP.", gains("000", RS, ("table 2", "SAP + GeM + LN"), "r@1"), rs, smooth, R1
+)
+rsk_fast_ap = Study(
+    "RS@k beats FastAP.", gains("000", RS, ("table 2", "FastAP"), "r@1"), rs, fast, R1
+)
 rsk_batch_size = Study(
     "RS@k gains from batches that are ten times larger.",
     gains("000", RS, ("section 4.3", "RS@k, batch 384"), "r@1", "sop"),

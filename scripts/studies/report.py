@@ -13,7 +13,18 @@ from lab.papers.tables import TITLES
 from scripts.studies.catalogue import select
 from scripts.studies.study import SEEDS, Study
 from scripts.studies.sweep import read
-from scripts.studies.verdicts import BLIND, NOT_SEEN, POWER, SHOWS, TESTED, VERDICTS, Judged, chosen_by, judge, rates
+from scripts.studies.verdicts import (
+    BLIND,
+    NOT_SEEN,
+    POWER,
+    SHOWS,
+    TESTED,
+    VERDICTS,
+    Judged,
+    chosen_by,
+    judge,
+    rates,
+)
 
 MEANINGS = (
     f"*{SHOWS.capitalize()}*: the interval lies above zero, though the effect may be far smaller than published.",
@@ -44,7 +55,8 @@ def effects(found: dict[str, Judged]) -> list[dict[str, Any]]:
             "published": [gain.points for gain in one.study.published],
             "verdict": one.verdict,
             "visible": None if one.visible is None else round(one.visible, 3),
-            "interval": one.effect and [round(x, 3) for x in (one.effect.low, one.effect.mean, one.effect.high)],
+            "interval": one.effect
+            and [round(x, 3) for x in (one.effect.low, one.effect.mean, one.effect.high)],
         }
         for name, one in found.items()
     ]
@@ -116,15 +128,21 @@ def sections(folder: Path | str, seeds: int = SEEDS, only: Sequence[str] = ()) -
     Raises:
         ValueError: no such study, or a results file is damaged.
     """
-    wanted, found = select(only), judgements(folder, seeds)  # power and Holm's method take all of them
-    return [_section(name, found[name], read([study], folder), seeds) for name, study in wanted.items()]
+    wanted, found = (
+        select(only),
+        judgements(folder, seeds),
+    )  # power and Holm's method take all of them
+    return [
+        _section(name, found[name], read([study], folder), seeds) for name, study in wanted.items()
+    ]
 
 
 def _section(name: str, judged: Judged, trials: Sequence[Trial], seeds: int) -> str:
     study = judged.study
     lines = [
         f"## {name}",
-        f"{study.says} {study.source}. Here: **{judged.verdict}**." + (f" {study.remark}" if study.remark else ""),
+        f"{study.says} {study.source}. Here: **{judged.verdict}**."
+        + (f" {study.remark}" if study.remark else ""),
         f"Published, in points of {study.columns[0]}: "
         + "; ".join(f"{gain.points:+g} ({gain.data})" for gain in study.published)
         + f". Their mean is {study.expected:+.2f}.",
@@ -135,7 +153,11 @@ def _section(name: str, judged: Judged, trials: Sequence[Trial], seeds: int) -> 
             f"With {seeds} seeds and {TESTED[study.first.protocol]} test classes an effect of the mean published size "
             f"is found in {100 * judged.power:.0f} % of all cases; one of {judged.visible:.2f} points in "
             f"{100 * POWER:.0f} %."
-            + (f" Such a one has {judged.reached:.2f} points by the trainings themselves." if judged.reached else "")
+            + (
+                f" Such a one has {judged.reached:.2f} points by the trainings themselves."
+                if judged.reached
+                else ""
+            )
         )
     if judged.effect is not None:
         one = judged.effect
@@ -159,5 +181,9 @@ def _arms(study: Study, trials: Sequence[Trial], seeds: int) -> str:
         tried = ", ".join(f"{lr:g}" for lr in sorted({t.lr for t in mine if t.validation}))
         scores = [t.test[column] for t in mine if t.lr == best and t.seed < seeds and t.test]
         mean = f"{100 * sum(scores) / len(scores):.2f}" if scores else "-"
-        rows.append([arm.name, tried or "-", f"{best:g}" if best else "-", column, mean, str(len(scores))])
-    return markdown_table(["arm", "rates tried", "chosen", "score", "mean on test classes", "trainings"], rows)
+        rows.append(
+            [arm.name, tried or "-", f"{best:g}" if best else "-", column, mean, str(len(scores))]
+        )
+    return markdown_table(
+        ["arm", "rates tried", "chosen", "score", "mean on test classes", "trainings"], rows
+    )

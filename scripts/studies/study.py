@@ -69,7 +69,9 @@ class Arm:
     @property
     def slug(self) -> str:
         """Name of the file that holds its trainings."""
-        return "_".join("".join(c if c.isalnum() else " " for c in f"{self.name} {self.digest}").split())
+        return "_".join(
+            "".join(c if c.isalnum() else " " for c in f"{self.name} {self.digest}").split()
+        )
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,12 @@ class Study:
 
 
 def gains(
-    paper: str, first: tuple[str, str], second: tuple[str, str], column: str, *data: str, part: str | None = None
+    paper: str,
+    first: tuple[str, str],
+    second: tuple[str, str],
+    column: str,
+    *data: str,
+    part: str | None = None,
 ) -> tuple[Gain, ...]:
     """What a paper reports of one method less another, wherever both stand with the same data, network and width.
 
@@ -157,7 +164,11 @@ def gains(
     """
 
     def found(place: tuple[str, str]) -> dict[tuple, tables.PublishedRow]:
-        rows = (row for row in tables.rows(data or None) if (row.paper, row.table, row.method) == (paper, *place))
+        rows = (
+            row
+            for row in tables.rows(data or None)
+            if (row.paper, row.table, row.method) == (paper, *place)
+        )
         rows = (row for row in rows if column in row.values and part in (None, row.part))
         return {(row.data, row.part, row.encoder, row.dim): row for row in rows}
 

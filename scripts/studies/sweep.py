@@ -70,16 +70,25 @@ def read(studies: Sequence[Study], folder: Path | str) -> list[Trial]:
 def state(only: Sequence[str], folder: Path | str, seeds: int = SEEDS) -> list[dict[str, Any]]:
     """How far each study is: trainings made and, as far as is known, missing, and seconds of processor time."""
     rows, every = [], select()
-    judged, missing = judge(every, read([*every.values()], folder), seeds), _missing(every, folder, seeds)
+    judged, missing = (
+        judge(every, read([*every.values()], folder), seeds),
+        _missing(every, folder, seeds),
+    )
     for name, study in select(only).items():
         made = read([study], folder)
         lacking = [one for one in missing if one.arm in (study.first, study.second)]
-        counts = {"made": len(made), "missing": len(lacking), "CPU seconds": round(sum(t.cpu for t in made), 1)}
+        counts = {
+            "made": len(made),
+            "missing": len(lacking),
+            "CPU seconds": round(sum(t.cpu for t in made), 1),
+        }
         rows.append({"study": name, **counts, "verdict": judged[name].verdict})
     return rows
 
 
-def sweep(only: Sequence[str], folder: Path | str, seeds: int = SEEDS, device: str = "cpu") -> Iterator[Ran | Record]:
+def sweep(
+    only: Sequence[str], folder: Path | str, seeds: int = SEEDS, device: str = "cpu"
+) -> Iterator[Ran | Record]:
     """Make what is missing, round by round: what a round finds decides what the next one needs.
 
     Args:
@@ -110,7 +119,9 @@ def sweep(only: Sequence[str], folder: Path | str, seeds: int = SEEDS, device: s
         ) from None
 
 
-def _round(missing: Sequence[Training], folder: Path, rows: np.ndarray, device: torch.device) -> Iterator[Ran]:
+def _round(
+    missing: Sequence[Training], folder: Path, rows: np.ndarray, device: torch.device
+) -> Iterator[Ran]:
     """Make these trainings, one after the other."""
     began = time.monotonic()
     for done, training in enumerate(missing, start=1):
@@ -144,7 +155,9 @@ def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[
 
 def _made(training: Training, rows: np.ndarray, device: torch.device) -> Trial:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # batches without a positive, where classes are small: nothing to act on
+        warnings.simplefilter(
+            "ignore"
+        )  # batches without a positive, where classes are small: nothing to act on
         return run(training, rows if training.arm.tier == "head" else None, str(device))
 
 

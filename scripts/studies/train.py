@@ -78,7 +78,9 @@ class TrainedModel:
         """The search among the images of the nearest anchor (003); what it does not reach is lost."""
         anchors = dict(self.parts.loss.named_parameters())["anchors"].detach().cpu().numpy()
         device = self.config.training.knobs.device
-        index = lab.search.create("two_stage", device=device, k=10, similarity=self.config.similarity, ties="shuffled")
+        index = lab.search.create(
+            "two_stage", device=device, k=10, similarity=self.config.similarity, ties="shuffled"
+        )
         index.build(self.searched, anchors=anchors)
         return index.rank(self.query, same_source=False)
 
@@ -112,11 +114,15 @@ def run(training: Training, features: Any, device: str = "cpu") -> Trial:
         for _ in Trainer(parts, config.training.knobs).run():
             pass
     except Stopped as stopped:
-        return replace(base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started)
+        return replace(
+            base, failed=str(stopped).split(";")[0][:200], cpu=time.process_time() - started
+        )
 
     pilot = training.seed in PILOTS
     model = TrainedModel(config, dataset, parts, testing, "validation" if pilot else "test")
-    scores = {column: of_classes(model.per_query(column), model.query.labels) for column in arm.columns}
+    scores = {
+        column: of_classes(model.per_query(column), model.query.labels) for column in arm.columns
+    }
     means = {column: float(of_class.mean()) for column, of_class in scores.items()}
     by_class = {column: packed(of_class) for column, of_class in scores.items()}
     scored = replace(base, by_class=by_class, cpu=time.process_time() - started)

@@ -44,7 +44,13 @@ BASE: dict[str, Any] = {
     "loss": {"name": "smooth_ap", "tau": 0.02},
     "optimiser": {"name": "adamw", "lr": 0.003},
     "schedule": {"name": "cosine", "warmup": 5},
-    "training": {"steps": STEPS, "validate_every": EVERY, "checkpoint_every": 1000, "device": "cpu", "workers": 0},
+    "training": {
+        "steps": STEPS,
+        "validate_every": EVERY,
+        "checkpoint_every": 1000,
+        "device": "cpu",
+        "workers": 0,
+    },
     "evaluation": {"splits": ["validation"]},
 }
 SETS = {
@@ -53,7 +59,12 @@ SETS = {
     "digits": {"name": "digits", "gallery": "test"},
     "symbols": {"name": "class_folders", "test": 0.04, "validation": 0.1},
 }
-SYMBOLS = (*range(0x2190, 0x2200), *range(0x2200, 0x2300, 3), *range(0x25A0, 0x2600, 2), *range(0x2600, 0x2670, 2))
+SYMBOLS = (
+    *range(0x2190, 0x2200),
+    *range(0x2200, 0x2300, 3),
+    *range(0x25A0, 0x2600, 2),
+    *range(0x2600, 0x2670, 2),
+)
 """Code points of arrows, operators, shapes and signs that DejaVu Sans has."""
 PICTURES, SIDE = 12, 40
 """Pictures of each symbol, and their side in pixels."""
@@ -75,7 +86,9 @@ def attract(weight: float) -> Callable:
 
     def attract_and_push(rows: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         cosines, same = rows @ rows.T, labels[:, None] == labels[None, :]
-        return ((1 - cosines) * same).sum() / same.sum() + weight * (cosines.clamp_min(0) * ~same).sum() / (~same).sum()
+        return ((1 - cosines) * same).sum() / same.sum() + weight * (
+            cosines.clamp_min(0) * ~same
+        ).sum() / (~same).sum()
 
     return attract_and_push
 
@@ -162,7 +175,9 @@ class Spoilt(ImageSet):
         base, splits = self.base, dict(self.base.splits)
         held, trained = splits["validation"].query, splits["train"].query
         classes = np.unique(base.labels[held])
-        taken = held[np.isin(base.labels[held], classes[: round(self.copied * len(classes))])]  # whole classes
+        taken = held[
+            np.isin(base.labels[held], classes[: round(self.copied * len(classes))])
+        ]  # whole classes
         labels = np.concatenate([base.labels, base.labels[taken]])
         more = len(base.labels) + np.arange(len(taken))
         self._items = np.concatenate([np.arange(len(base.labels)), taken])
@@ -293,7 +308,9 @@ WAYS = {
 }  # fmt: skip
 
 
-def config_of(root: Path, data: str, seed: int, change: dict[str, Any]) -> tuple[lab.runs.RunConfig, Custom | None]:
+def config_of(
+    root: Path, data: str, seed: int, change: dict[str, Any]
+) -> tuple[lab.runs.RunConfig, Custom | None]:
     """The base training with a change of it; callables become losses of somebody's own."""
     sections = {name: dict(values) for name, values in BASE.items()} | {"data": dict(SETS[data])}
     if data == "symbols":
@@ -317,7 +334,9 @@ def config_of(root: Path, data: str, seed: int, change: dict[str, Any]) -> tuple
     return lab.runs.RunConfig.of(sections, stored=custom is not None), custom
 
 
-def trial(root: Path, name: str, data: str, seed: int, change: dict[str, Any], spoil: Any = None) -> lab.runs.Run:
+def trial(
+    root: Path, name: str, data: str, seed: int, change: dict[str, Any], spoil: Any = None
+) -> lab.runs.Run:
     """Train one, unless it is there; one that stops by itself is what it is."""
     if (root / name / "config.yaml").exists():
         return lab.runs.Run(root / name)
@@ -335,7 +354,10 @@ def trial(root: Path, name: str, data: str, seed: int, change: dict[str, Any], s
         except Exception as error:  # a sentence of the training's own; the run says how it ended
             print(f"    {type(error).__name__}: {str(error)[:110]}", flush=True)
     found = [one.name for one in verdict.diagnose(run)]
-    print(f"{name}: {', '.join(found) or 'nothing'}  ({time.process_time() - began:.1f} s)", flush=True)
+    print(
+        f"{name}: {', '.join(found) or 'nothing'}  ({time.process_time() - began:.1f} s)",
+        flush=True,
+    )
     return run
 
 
@@ -359,7 +381,10 @@ HEALTHY: dict[str, dict[str, Any]] = {
     "recall_at_k, batches of 128": {"loss": {"name": "recall_at_k"}, "sampler.batch_size": 128},
     "two images a class": {"sampler.per_class": 2},
     "eight images a class": {"sampler.per_class": 8, "sampler.short_classes": "repeat"},
-    "uniform batches": {"loss": {"name": "normalized_softmax"}, "sampler": {"name": "uniform", "batch_size": 64}},
+    "uniform batches": {
+        "loss": {"name": "normalized_softmax"},
+        "sampler": {"name": "uniform", "batch_size": 64},
+    },
     "sgd": {"optimiser": {"name": "sgd", "lr": 0.1}},
     "rate of 0.001": {"optimiser.lr": 0.001},
     "wide embeddings": {"encoder.dim": 128},
@@ -381,9 +406,19 @@ def healthy(root: Path, data: str, seeds: list[int]) -> None:
     torch.set_num_threads(1)
     for seed in seeds:
         for at, (_, change) in enumerate(HEALTHY.items()):
-            name = change.get("loss", {}).get("name") if isinstance(change.get("loss", {}), dict) else None
+            name = (
+                change.get("loss", {}).get("name")
+                if isinstance(change.get("loss", {}), dict)
+                else None
+            )
             free = bool(name) and lab.losses.get(name).lengths_matter
-            trial(root, f"{data}-{seed}-healthy-{at}", data, seed, {"encoder.normalise": not free, **change})
+            trial(
+                root,
+                f"{data}-{seed}-healthy-{at}",
+                data,
+                seed,
+                {"encoder.normalise": not free, **change},
+            )
 
 
 def symbols(root: Path) -> Path:
@@ -398,7 +433,9 @@ def symbols(root: Path) -> Path:
         inside = folder / f"{code:04x}"
         inside.mkdir(parents=True)
         for at in range(PICTURES):
-            dark, light = (tuple(random.integers(*ends, 3).tolist()) for ends in ((0, 110), (150, 256)))
+            dark, light = (
+                tuple(random.integers(*ends, 3).tolist()) for ends in ((0, 110), (150, 256))
+            )
             picture = Image.new("RGB", (64, 64), light)
             place = tuple((32 + random.integers(-6, 7, 2)).tolist())
             ImageDraw.Draw(picture).text(place, chr(code), font=font, fill=dark, anchor="mm")
@@ -414,8 +451,14 @@ def faults(run: lab.runs.Run) -> list[str]:
 
 def judged(root: Path, data: str, at: int, way: Way) -> tuple[int, int, list[str]]:
     """Trials of a way on a set in which the true cause was named first, all trials, and what stood there instead."""
-    made = [lab.runs.Run(path) for path in sorted(root.glob(f"{data}-*-{at}-?")) if "twin" not in path.name]
-    found = [faults(run) for run in made if run.metrics("checkup")]  # a set of few classes refuses some
+    made = [
+        lab.runs.Run(path)
+        for path in sorted(root.glob(f"{data}-*-{at}-?"))
+        if "twin" not in path.name
+    ]
+    found = [
+        faults(run) for run in made if run.metrics("checkup")
+    ]  # a set of few classes refuses some
     firsts = [one[0] if one else "nothing" for one in found]
     wrong = [first for first in firsts if first not in way.expected]
     return len(firsts) - len(wrong), len(firsts), wrong
@@ -443,7 +486,9 @@ def table(root: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("root", type=Path)
     parser.add_argument("--data", choices=SETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])

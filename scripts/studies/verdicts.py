@@ -62,11 +62,15 @@ def rates(arm: Arm, trials: Sequence[Trial], column: str) -> Rates:
     for trial in trials:
         if trial.digest == arm.digest and trial.seed in PILOTS:
             found.setdefault(trial.lr, []).append(trial.validation.get(column, -math.inf))
-    means = {lr: sum(scores) / len(scores) for lr, scores in found.items() if len(scores) == len(PILOTS)}
+    means = {
+        lr: sum(scores) / len(scores) for lr, scores in found.items() if len(scores) == len(PILOTS)
+    }
     ladder = {rate(power): power for power in range(-WIDEST, WIDEST + 1)}
     best = max(means, key=lambda lr: (means[lr], -lr), default=CENTRE)
     if abs(ladder[best]) == WIDEST:
-        raise ValueError(f"{arm.name}: its best learning rate, {best:g}, is the last that is tried.")
+        raise ValueError(
+            f"{arm.name}: its best learning rate, {best:g}, is the last that is tried."
+        )
     three = tuple(rate(ladder[best] + step) for step in (-1, 0, 1))
     wanted = tuple(lr for lr in three if lr not in means)
     return Rates(wanted, None if wanted else best)
@@ -99,11 +103,21 @@ def differences(study: Study, trials: Sequence[Trial], seeds: Sequence[int]) -> 
     return None if sides[0] is None or sides[1] is None else 100 * (sides[0] - sides[1])
 
 
-def _by_class(arm: Arm, trials: Sequence[Trial], column: str, seeds: Sequence[int]) -> np.ndarray | None:
+def _by_class(
+    arm: Arm, trials: Sequence[Trial], column: str, seeds: Sequence[int]
+) -> np.ndarray | None:
     best = rates(arm, trials, chosen_by(column)).best
-    made = {trial.seed: trial.by_class for trial in trials if trial.digest == arm.digest and trial.lr == best}
+    made = {
+        trial.seed: trial.by_class
+        for trial in trials
+        if trial.digest == arm.digest and trial.lr == best
+    }
     found = [made[seed].get(column) for seed in seeds if seed in made]
-    return np.stack([unpacked(text) for text in found if text]) if len(found) == len(seeds) and all(found) else None
+    return (
+        np.stack([unpacked(text) for text in found if text])
+        if len(found) == len(seeds) and all(found)
+        else None
+    )
 
 
 def chosen_by(column: str) -> str:
@@ -111,7 +125,9 @@ def chosen_by(column: str) -> str:
     return column.partition(", ")[0]
 
 
-def judge(studies: Mapping[str, Study], trials: Sequence[Trial], seeds: int = SEEDS) -> dict[str, Judged]:
+def judge(
+    studies: Mapping[str, Study], trials: Sequence[Trial], seeds: int = SEEDS
+) -> dict[str, Judged]:
     """Every study judged. What seeds do is told by all pilots of a protocol together: two seeds by themselves tell
     little."""
     piloted = {name: differences(study, trials, PILOTS) for name, study in studies.items()}

@@ -73,8 +73,15 @@ def _scripts(folder: Path, figures: Figures) -> None:
 def _home() -> str:
     """The home page, with the pictures that one drags on it."""
     items = [
-        {"name": twelve.NAMES[item], "right": sign == "+", "score": float(score), "face": twelve.pictures()[item]}
-        for item, sign, score in zip(twelve.ranked(), twelve.pattern(), twelve.scores(), strict=True)
+        {
+            "name": twelve.NAMES[item],
+            "right": sign == "+",
+            "score": float(score),
+            "face": twelve.pictures()[item],
+        }
+        for item, sign, score in zip(
+            twelve.ranked(), twelve.pattern(), twelve.scores(), strict=True
+        )
     ]
     blanks = {"COUNT": str(len(lab.figures.names())), "QUERY": twelve.pictures()[twelve.QUERY]}
     return web_page.filled(HERE / "home.md", blanks | {"ITEMS": escape(json.dumps(items[:8]))})
@@ -100,15 +107,21 @@ def generate(source: Path, html: Path) -> None:
         text = re.sub("<th[^>]*></th>", "<td></td>", text).replace("</head>", waiting, 1)
         depth = "../" * (len(page.relative_to(html).parts) - 1) or "./"
         page.write_text(text.replace(WORKER, f"{depth}live/iframe-worker.js"), "utf-8")
-    for script in html.glob("assets/javascripts/bundle.*.js"):  # every block of code was a landmark without a name
-        text = script.read_text("utf-8").replace('"nav",{class:"md-code__nav"', '"div",{class:"md-code__nav"')
+    for script in html.glob(
+        "assets/javascripts/bundle.*.js"
+    ):  # every block of code was a landmark without a name
+        text = script.read_text("utf-8").replace(
+            '"nav",{class:"md-code__nav"', '"div",{class:"md-code__nav"'
+        )
         wide = '{class:"md-typeset__scrollwrap"'
         script.write_text(text.replace(wide, f"{{tabIndex:0,{wide[1:]}"), "utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figures", action="store_true", help="only compute figures that the cache lacks")
+    parser.add_argument(
+        "--figures", action="store_true", help="only compute figures that the cache lacks"
+    )
     parser.add_argument("--cached", action="store_true", help="compute no figure")
     parser.add_argument("--repository", default="", help="OWNER/NAME on GitHub, for links to Colab")
     arguments = parser.parse_args()
@@ -126,10 +139,13 @@ def main() -> int:
         print(fault, file=sys.stderr)
     if figures.missing:
         print(
-            f"{figures.missing} of {len(figures.packed)} figures are not drawn: the cache lacks them.", file=sys.stderr
+            f"{figures.missing} of {len(figures.packed)} figures are not drawn: the cache lacks them.",
+            file=sys.stderr,
         )
     size = sum(path.stat().st_size for path in html.rglob("*") if path.is_file()) / 1e6
-    print(f"{len(list(html.rglob('*.html')))} pages, {size:.0f} MB, {time.perf_counter() - started:.0f} s: {html}")
+    print(
+        f"{len(list(html.rglob('*.html')))} pages, {size:.0f} MB, {time.perf_counter() - started:.0f} s: {html}"
+    )
     return 1 if faults else 0
 
 

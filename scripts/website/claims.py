@@ -42,11 +42,18 @@ def _folded(row: dict[str, Any], text: str) -> str:
 def _row(row: dict[str, Any]) -> str:
     """A claim, and its numbers on one line."""
     colour = COLOURS.get(row["verdict"], "currentColor")
-    marks = [f'<line x1="{_at(0):.1f}%" x2="{_at(0):.1f}%" y2="14" stroke="currentColor" opacity=".4"/>']
-    marks += [f'<circle cx="{_at(x):.1f}%" cy="7" r="3" fill="none" stroke="currentColor"/>' for x in row["published"]]
+    marks = [
+        f'<line x1="{_at(0):.1f}%" x2="{_at(0):.1f}%" y2="14" stroke="currentColor" opacity=".4"/>'
+    ]
+    marks += [
+        f'<circle cx="{_at(x):.1f}%" cy="7" r="3" fill="none" stroke="currentColor"/>'
+        for x in row["published"]
+    ]
     if row["interval"]:
         low, mean, high = map(_at, row["interval"])
-        marks.append(f'<line x1="{low:.1f}%" x2="{high:.1f}%" y1="7" y2="7" stroke="{colour}" stroke-width="3"/>')
+        marks.append(
+            f'<line x1="{low:.1f}%" x2="{high:.1f}%" y1="7" y2="7" stroke="{colour}" stroke-width="3"/>'
+        )
         marks.append(f'<circle cx="{mean:.1f}%" cy="7" r="4" fill="{colour}"/>')
     return (
         f'<a href="#{row["study"]}"><span>{escape(row["says"])}</span>'

@@ -23,10 +23,19 @@ def text(source: Path, html: Path) -> str:
     nav = [
         {"Home": "index.md"},
         {"Guides": [f"guides/{name}.md" for name in GUIDES]},
-        {"Lessons": [f"lessons/{name}.md" for name in ("index", *notebooks, "teaching", "classroom")]},
+        {
+            "Lessons": [
+                f"lessons/{name}.md" for name in ("index", *notebooks, "teaching", "classroom")
+            ]
+        },
         {"Gallery": ["gallery/index.md"]},
         {"Results": [f"results/{name}.md" for name in RESULTS]},
-        {"Reference": ["reference/index.md", *({f"lab.{part}": f"reference/{part}.md"} for part in reference.PARTS)]},
+        {
+            "Reference": [
+                "reference/index.md",
+                *({f"lab.{part}": f"reference/{part}.md"} for part in reference.PARTS),
+            ]
+        },
         {"Changes": "changelog.md"},
     ]
     palette = [

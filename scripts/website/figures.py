@@ -45,7 +45,8 @@ class Figures:
         self._cache, self._compute = cache, compute
         self.packed: dict[str, bytes] = {}
         self._below = _hash(
-            *(path for part in BELOW for path in (LAB / part, *(LAB / part).rglob("*.*"))), *LAB.glob("figures/*.*")
+            *(path for part in BELOW for path in (LAB / part, *(LAB / part).rglob("*.*"))),
+            *LAB.glob("figures/*.*"),
         )
 
     def live(self, name: str, knobs: Mapping[str, Any] | None = None) -> str:
@@ -76,14 +77,18 @@ class Figures:
         """What a figure is drawn from: its packed pictures, from the cache if nothing has changed."""
         if live_page.computes_in_page(figure):
             return live_page.packed_pictures(figure)[0]  # one picture, made in a moment
-        kept = self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
+        kept = (
+            self._cache / f"{key}-{_hash(*_siblings(figure), also=self._below + repr(STOPS))}.b64"
+        )
         if not kept.exists():
             if not self._compute:
                 return b""
             print(f"computing {key} ...", flush=True)
             packed, kinds = live_page.packed_pictures(figure, most=STOPS)
             if not kinds <= live_page.TRACES:
-                raise ValueError(f"{key} draws {', '.join(kinds - live_page.TRACES)}, which plotly.min.js lacks.")
+                raise ValueError(
+                    f"{key} draws {', '.join(kinds - live_page.TRACES)}, which plotly.min.js lacks."
+                )
             self._cache.mkdir(parents=True, exist_ok=True)
             kept.write_bytes(packed)
         return kept.read_bytes()
@@ -117,16 +122,26 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
     """The gallery's pages: all figures by question, and one page for each."""
     import importlib
 
-    made, cards = {}, ["# Gallery\n\nEvery figure of the papers that this lab draws, with what it is made after.\n"]
+    made, cards = (
+        {},
+        [
+            "# Gallery\n\nEvery figure of the papers that this lab draws, with what it is made after.\n"
+        ],
+    )
     used, groups = list(lessons), lab.figures.groups()
-    first = {group: min((used.index(one) for one in {*names} & {*used}), default=99) for group, names in groups.items()}
+    first = {
+        group: min((used.index(one) for one in {*names} & {*used}), default=99)
+        for group, names in groups.items()
+    }
     for group, names in sorted(groups.items(), key=lambda one: first[one[0]]):
         question = (importlib.import_module(f"lab.figures.{group}").__doc__ or group).strip()
         cards.append(f'## {question}\n\n<div class="grid">')
         for name in names:
             kind = lab.figures.get(name)
             there = figures.thumbnail(name)
-            still = f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">' if there else ""
+            still = (
+                f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">' if there else ""
+            )
             cards.append(
                 f'<a href="{name}.html" class="card">{still}<strong>{escape(kind.title)}</strong>'
                 f"<span>{escape(kind.origin())}</span></a>"
@@ -138,8 +153,12 @@ def gallery(figures: Figures, lessons: Mapping[str, list[str]]) -> dict[str, str
 
 def _page(name: str, kind: type[Figure], figures: Figures, lessons: list[str]) -> str:
     """The page of one figure."""
-    told = [f"- {knob.name}: {knob.help} Default: `{knob.default}`." for knob in describe(kind.Knobs)]
-    links = [f"[{stem.removeprefix('appendix_')[0].upper()}](../lessons/{stem}.md)" for stem in lessons]
+    told = [
+        f"- {knob.name}: {knob.help} Default: `{knob.default}`." for knob in describe(kind.Knobs)
+    ]
+    links = [
+        f"[{stem.removeprefix('appendix_')[0].upper()}](../lessons/{stem}.md)" for stem in lessons
+    ]
     doc = (kind.__doc__ or "").strip().split("\n\n")[0]
     return "\n\n".join(
         [

@@ -20,7 +20,9 @@ CODE = re.compile(r"(`[^`\n]+`)")
 PLACE = r'data-figure="([^"]+)"'
 NUMBERS = re.compile(r"[\w, ]+ = [\d.,*+/() -]+")
 """A solution that is nothing but numbers: its exercise can be answered in the page."""
-SEARCHES = "A search a row: who asks, and what was found, nearest first, with right and wrong marked."
+SEARCHES = (
+    "A search a row: who asks, and what was found, nearest first, with right and wrong marked."
+)
 
 
 def formulas(text: str) -> str:
@@ -28,7 +30,9 @@ def formulas(text: str) -> str:
 
     def drawn(match: re.Match[str]) -> str:
         if match[1]:
-            block = mathml(match[1], "block").replace('columnalign="left"', 'style="text-align: left"')
+            block = mathml(match[1], "block").replace(
+                'columnalign="left"', 'style="text-align: left"'
+            )
             return f'\n\n<div class="formula" tabindex="0">{block}</div>\n\n'
         return f"<span>{mathml(match[2], 'inline')}</span>"  # at the start of a line a bare one would be a block
 
@@ -41,10 +45,17 @@ def formulas(text: str) -> str:
 
 def with_doors(page: str, path: Path, repository: str = "") -> str:
     """The page with what else one can do with its notebook, below the title."""
-    doors = [f"{minutes()[path.stem]} minutes", f'<a href="{path.name}" download>Download the notebook</a>']
+    doors = [
+        f"{minutes()[path.stem]} minutes",
+        f'<a href="{path.name}" download>Download the notebook</a>',
+    ]
     if repository:
-        colab = f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{path.name}"
-        doors.append(f'<a href="{colab}">Open in Colab</a> (<a href="classroom.html#binder-and-colab">untried</a>)')
+        colab = (
+            f"https://colab.research.google.com/github/{repository}/blob/main/notebooks/{path.name}"
+        )
+        doors.append(
+            f'<a href="{colab}">Open in Colab</a> (<a href="classroom.html#binder-and-colab">untried</a>)'
+        )
     title, rest = page.split("\n", 1)
     return f'{title}\n\n<p class="doors">{" · ".join(doors)} · in Python: <code>lab learn</code></p>\n{rest}'
 
@@ -52,8 +63,15 @@ def with_doors(page: str, path: Path, repository: str = "") -> str:
 def card(page: str, path: Path, figures: Any) -> str:
     """A lesson among the others: its first figure, its question, and how long it takes."""
     title = escape(page.split("\n", 1)[0].removeprefix("# "))
-    (question,), name = re.findall(r"(?s)\*\*Question\.\*\* (.+?)\n\n", page), re.findall(PLACE, page)[0].split("-")[0]
-    picture = f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">' if figures.thumbnail(name) else ""
+    (question,), name = (
+        re.findall(r"(?s)\*\*Question\.\*\* (.+?)\n\n", page),
+        re.findall(PLACE, page)[0].split("-")[0],
+    )
+    picture = (
+        f'<img src="../images/figures/{name}.webp" alt="" loading="lazy">'
+        if figures.thumbnail(name)
+        else ""
+    )
     words = f"<strong>{title}</strong>{question}<span>{minutes()[path.stem]} minutes</span>"
     return f'<a href="{path.stem}.html" class="card">{picture}{words}</a>'
 
@@ -61,7 +79,9 @@ def card(page: str, path: Path, figures: Any) -> str:
 @cache
 def minutes() -> dict[str, str]:
     """Of each notebook, by the syllabus."""
-    told = re.findall(r"(?m)^\| [1-9A-Z] \| .* \| (\d+) \|", (NOTEBOOKS / "SYLLABUS.md").read_text("utf-8"))
+    told = re.findall(
+        r"(?m)^\| [1-9A-Z] \| .* \| (\d+) \|", (NOTEBOOKS / "SYLLABUS.md").read_text("utf-8")
+    )
     return dict(zip(sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb")), told, strict=True))
 
 
@@ -93,7 +113,9 @@ def page_of(path: Path, figures: Any) -> tuple[str, dict[str, bytes]]:
                 f"```python\n{cell.source}\n```",
                 "</details>",
             ]
-        elif not cell.metadata.get("jupyter", {}).get("source_hidden"):  # what holds hints and answers
+        elif not cell.metadata.get("jupyter", {}).get(
+            "source_hidden"
+        ):  # what holds hints and answers
             parts.append(f"```python\n{cell.source}\n```")
         figure = shown(cell.source)
         if figure:
@@ -103,7 +125,9 @@ def page_of(path: Path, figures: Any) -> tuple[str, dict[str, bytes]]:
             text, picture = _output(output, cell.source, f"{path.stem}-{number}.png")
             parts.append(text)
             pictures |= picture
-    text = "\n\n".join(filter(None, parts)) + "\n"  # in which words that set something lead to the next figure
+    text = (
+        "\n\n".join(filter(None, parts)) + "\n"
+    )  # in which words that set something lead to the next figure
     return re.sub(
         "<a (?=data-set=)", lambda at: f"<a href='#{re.findall(PLACE, text[at.end() :])[0]}' ", text
     ), pictures
@@ -114,8 +138,15 @@ def _prediction(cell: Any) -> str:
     call: Any = ast.parse(cell.source).body[0]
     told = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
     unit = f" {told['unit']}" if "unit" in told else ""
-    told |= {"right": [cell.metadata["answer"]], "within": [told["within"]], "once": True, "unit": unit}
-    return _asked(f"<b>Predict:</b> {escape(ast.literal_eval(call.value.args[0]))}", ["I predict"], told)
+    told |= {
+        "right": [cell.metadata["answer"]],
+        "within": [told["within"]],
+        "once": True,
+        "unit": unit,
+    }
+    return _asked(
+        f"<b>Predict:</b> {escape(ast.literal_eval(call.value.args[0]))}", ["I predict"], told
+    )
 
 
 def _exercise(solution: str) -> str:
@@ -131,9 +162,14 @@ def _asked(question: str, labels: list[str], told: dict[str, Any]) -> str:
     coded = base64.b64encode(json.dumps(told).encode()).decode()
     field = '<label>{0} <input type="number" step="any" required aria-label="{0}"></label>'
     fields = "".join(field.format(name) for name in labels) + escape(told.get("unit", ""))
-    hints = "".join(f"<details><summary>Hint</summary>{escape(hint)}</details>" for hint in told.get("hints", ()))
+    hints = "".join(
+        f"<details><summary>Hint</summary>{escape(hint)}</details>"
+        for hint in told.get("hints", ())
+    )
     press = f"<button>{'Lock and reveal' if 'once' in told else 'Check'}</button> <output></output>"
-    return f'<form class="asked" data-told="{coded}"><p>{question}</p>{fields} {press}{hints}</form>'
+    return (
+        f'<form class="asked" data-told="{coded}"><p>{question}</p>{fields} {press}{hints}</form>'
+    )
 
 
 def _output(output: Any, drawn_by: str, name: str) -> tuple[str, dict[str, bytes]]:
@@ -143,11 +179,14 @@ def _output(output: Any, drawn_by: str, name: str) -> tuple[str, dict[str, bytes
     data = output.get("data", {})
     words = "".join(data.get("text/plain", ""))
     if "image/png" in data:
-        drawn = SEARCHES if "contact_sheet(" in drawn_by else f"What {drawn_by.splitlines()[-1]} draws."
+        drawn = (
+            SEARCHES if "contact_sheet(" in drawn_by else f"What {drawn_by.splitlines()[-1]} draws."
+        )
         alt = words if words and not words.startswith("<") else drawn
-        return f'<img class="output" src="../images/lessons/{name}" alt="{escape(alt)}" loading="lazy">', {
-            name: base64.b64decode(data["image/png"])
-        }
+        return (
+            f'<img class="output" src="../images/lessons/{name}" alt="{escape(alt)}" loading="lazy">',
+            {name: base64.b64decode(data["image/png"])},
+        )
     if "text/html" in data and not words.startswith("○"):
         return f'<div class="output">{_flat("".join(data["text/html"]))}</div>', {}
     if words.startswith("○ Nothing to check yet"):

@@ -22,13 +22,17 @@ def in_markdown(folder: Path) -> list[str]:
         text = places.FENCE.sub("", page.read_text("utf-8"))
         targets = [match[2] for match in places.LINK.finditer(re.sub(r"`[^`\n]*`", "", text))]
         for target in re.findall(r'(?:href|src)="([^"]+)"', text):
-            targets.append(target if (page.parent / target).is_file() else target.replace(".html", ".md"))
+            targets.append(
+                target if (page.parent / target).is_file() else target.replace(".html", ".md")
+            )
         for target in targets:
             path, _, anchor = target.partition("#")
             if re.match(r"[a-z]+:", target):
                 continue
             there = (page.parent / unquote(path)) if path else page
-            if not there.exists() or (anchor and there.suffix == ".md" and anchor not in _anchors(there)):
+            if not there.exists() or (
+                anchor and there.suffix == ".md" and anchor not in _anchors(there)
+            ):
                 faults.append(f"{page.relative_to(folder)}: {target} leads nowhere")
     return faults
 
@@ -36,7 +40,9 @@ def in_markdown(folder: Path) -> list[str]:
 def _anchors(page: Path) -> set[str]:
     """Of the headings, as Python-Markdown makes them."""
     titles = re.findall(r"^#+ (.+)$", places.FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
-    plain = (re.sub(r"[^\w\s-]", "", re.sub(r"<[^>]+>", "", title)).strip().lower() for title in titles)
+    plain = (
+        re.sub(r"[^\w\s-]", "", re.sub(r"<[^>]+>", "", title)).strip().lower() for title in titles
+    )
     return {re.sub(r"[-\s]+", "-", title) for title in plain}
 
 
@@ -78,6 +84,8 @@ def in_html(folder: Path) -> list[str]:
             there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             there = there / "index.html" if there.is_dir() else there
             known = pages[there].anchors if there in pages else None
-            if not there.exists() or (parts.fragment and known is not None and unquote(parts.fragment) not in known):
+            if not there.exists() or (
+                parts.fragment and known is not None and unquote(parts.fragment) not in known
+            ):
                 faults.append(f"{name}: {target} leads nowhere")
     return sorted(set(faults))

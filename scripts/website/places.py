@@ -109,11 +109,16 @@ def section(text: str, heading: str) -> str:
 
 def pages() -> dict[str, str]:
     """Every page that is made of a text of the project: path to Markdown."""
-    made = {page: rewritten((ROOT / source).read_text("utf-8"), source, page) for source, page in WHOLE.items()}
+    made = {
+        page: rewritten((ROOT / source).read_text("utf-8"), source, page)
+        for source, page in WHOLE.items()
+    }
     for page, (title, source, headings) in SECTIONS.items():
         text = (ROOT / source).read_text("utf-8")
         body = "\n".join(section(text, heading) for heading in headings)
         body = body.removeprefix(f"## {title}\n") if len(headings) > 1 else body.split("\n", 1)[1]
         made[page] = f"# {title}\n\n{rewritten(body, source, page)}"
-    fences = re.compile(r"^```python [^\n]*$", re.MULTILINE)  # CONTRIBUTING names the file behind the language
+    fences = re.compile(
+        r"^```python [^\n]*$", re.MULTILINE
+    )  # CONTRIBUTING names the file behind the language
     return {page: fences.sub("```python", text) for page, text in made.items()}

@@ -27,7 +27,10 @@ OPTIONS = "    options:\n      show_root_heading: true\n      show_root_full_pat
 def pages() -> dict[str, str]:
     """Path of a page to its Markdown."""
     made = {f"reference/{part}.md": _page(part) for part in PARTS}
-    first = {part: (importlib.import_module(f"lab.{part}").__doc__ or "").strip().split("\n")[0] for part in PARTS}
+    first = {
+        part: (importlib.import_module(f"lab.{part}").__doc__ or "").strip().split("\n")[0]
+        for part in PARTS
+    }
     lines = "\n".join(f"- [lab.{part}]({part}.md): {words}" for part, words in first.items())
     calls = "\n".join(f"::: {getattr(lab, name).__module__}.{name}\n{OPTIONS}" for name in CALLS)
     made["reference/index.md"] = (
@@ -39,7 +42,9 @@ def pages() -> dict[str, str]:
 
 def _page(part: str) -> str:
     module = importlib.import_module(f"lab.{part}")
-    doc = re.sub(r":\n(?= +>>>)", ":\n\n", inspect.cleandoc(module.__doc__ or ""))  # else Markdown sees no code
+    doc = re.sub(
+        r":\n(?= +>>>)", ":\n\n", inspect.cleandoc(module.__doc__ or "")
+    )  # else Markdown sees no code
     blocks = [f"::: {path}\n{OPTIONS}" for path in dict.fromkeys(_public(module))]
     return f"# lab.{part}\n\n{doc}\n\n" + "\n".join(blocks)
 
@@ -53,4 +58,6 @@ def _public(module: Any) -> list[str]:
     found = [getattr(module, name) for name in names]
     found += [module.get(name) for name in module.names()] if hasattr(module, "names") else []
     own = [one for one in found if inspect.isclass(one) or inspect.isfunction(one)]
-    return [f"{one.__module__}.{one.__qualname__}" for one in own if one.__module__.startswith("lab.")]
+    return [
+        f"{one.__module__}.{one.__qualname__}" for one in own if one.__module__.startswith("lab.")
+    ]

@@ -29,7 +29,9 @@ def vectors(told: slice, kinds: int = 24, seed: int = 0) -> tuple[np.ndarray, li
     random = np.random.default_rng(seed)
     labels = np.repeat(np.arange(kinds), 6)
     rows = 1.5 * random.normal(size=(len(labels), 16))
-    rows[:, told] = random.normal(size=(kinds, 8))[labels] + 0.1 * random.normal(size=(len(labels), 8))
+    rows[:, told] = random.normal(size=(kinds, 8))[labels] + 0.1 * random.normal(
+        size=(len(labels), 8)
+    )
     return rows.astype(np.float32), [f"kind {label}" for label in labels]
 
 
@@ -45,7 +47,9 @@ def mine(root):
 
 @pytest.fixture(scope="module")
 def adapted(mine, root):
-    lab.runs.from_embeddings(*vectors(slice(8, 16), seed=1), normalise=True, name="other", runs=root)
+    lab.runs.from_embeddings(
+        *vectors(slice(8, 16), seed=1), normalise=True, name="other", runs=root
+    )
     training = {**QUICK, "steps": 150}
     return lab.adapt(mine, dim=8, also=["other"], runs=root, training=training)
 
@@ -54,7 +58,9 @@ def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
     """The noise of the one set is what tells the classes of the other."""
     here, (there,) = adapted.comparison, adapted.others
     assert verdict(here.difference) == "helped" and here.after > here.before + 0.1, here.sentence
-    assert verdict(there.difference) == "harmed" and there.after < there.before - 0.05, there.sentence
+    assert verdict(there.difference) == "harmed" and there.after < there.before - 0.05, (
+        there.sentence
+    )
     both = mine, adapted.run, adapted.baseline
     assert baseline_of(mine, both) is None and baseline_of(adapted.run, both) == adapted.baseline
 
@@ -62,7 +68,10 @@ def test_a_head_helps_where_it_was_trained_and_harms_elsewhere(adapted, mine):
 @pytest.mark.soak
 def test_a_head_on_letters_harms_emoji(tmp_path):
     made = lab.adapt("letters", also=["emoji7"], runs=tmp_path, training={"device": "cpu"})
-    assert [verdict(one.difference) for one in (made.comparison, *made.others)] == ["helped", "harmed"]
+    assert [verdict(one.difference) for one in (made.comparison, *made.others)] == [
+        "helped",
+        "harmed",
+    ]
 
 
 def test_gained_and_lost_are_the_queries_whose_score_changed(adapted):
@@ -71,8 +80,12 @@ def test_gained_and_lost_are_the_queries_whose_score_changed(adapted):
     change = dict(zip(items.tolist(), (after - before).tolist(), strict=True))
     gained = adapted.comparison.gained.tolist()
     assert set(gained) == {item for item, one in change.items() if one > 0}
-    assert set(adapted.comparison.lost.tolist()) == {item for item, one in change.items() if one < 0}
-    assert [change[item] for item in gained] == sorted((change[item] for item in gained), reverse=True)
+    assert set(adapted.comparison.lost.tolist()) == {
+        item for item, one in change.items() if one < 0
+    }
+    assert [change[item] for item in gained] == sorted(
+        (change[item] for item in gained), reverse=True
+    )
     assert compare(adapted.baseline, adapted.run, "r@1").column == "r@1"
     with pytest.raises(ValueError, match="no score 'nonsense'"):
         compare(adapted.baseline, adapted.run, "nonsense")
@@ -82,12 +95,17 @@ def test_no_test_class_was_trained_on_and_both_runs_share_the_queries(adapted):
     data = adapted.run.dataset()
     classes = {name: set(data.labels[split.items]) for name, split in data.splits.items()}
     assert not classes["test"] & classes["train"] and not classes["test"] & classes["validation"]
-    assert np.array_equal(adapted.run.embeddings("test").items, adapted.baseline.embeddings("test").items)
+    assert np.array_equal(
+        adapted.run.embeddings("test").items, adapted.baseline.embeddings("test").items
+    )
 
 
 def test_as_it_came_is_measured_once_and_is_what_was_stored(adapted, mine, root):
     again = lab.adapt(mine, head="mlp", dim=4, runs=root, training=QUICK)
-    assert again.baseline.name == adapted.baseline.name == "mine-as-it-came" and again.run.name == "mine-mlp"
+    assert (
+        again.baseline.name == adapted.baseline.name == "mine-as-it-came"
+        and again.run.name == "mine-mlp"
+    )
     baseline, stored = adapted.baseline.embeddings("test"), mine.embeddings("test")
     np.testing.assert_allclose(baseline.vectors, stored.vectors[baseline.items], atol=1e-6)
 
@@ -99,7 +117,10 @@ def test_a_linear_head_with_normalised_softmax_is_that_of_plain_torch(mine, root
     )  # fmt: skip
     config, images = plan.head, plan.images
     parts = result_of(on_features(parts_of(config, images), config, images, root))
-    layer, centres = copy.deepcopy(parts.encoder.head.embed), next(parts.loss.parameters()).detach().clone()
+    layer, centres = (
+        copy.deepcopy(parts.encoder.head.embed),
+        next(parts.loss.parameters()).detach().clone(),
+    )
     assert isinstance(parts.loader, FeatureLoader)
     for _ in Trainer(parts, config.training.knobs).run():
         pass
@@ -119,7 +140,13 @@ def test_a_linear_head_with_normalised_softmax_is_that_of_plain_torch(mine, root
 
 
 def test_whitening_alone_is_that_of_scikit_learn(mine, root):
-    made = lab.adapt(mine, encoder={"whiten": 6, "shrinkage": 0.0}, head="none", runs=root, training={"device": "cpu"})
+    made = lab.adapt(
+        mine,
+        encoder={"whiten": 6, "shrinkage": 0.0},
+        head="none",
+        runs=root,
+        training={"device": "cpu"},
+    )
     assert made.run.status["steps"] == 0 and made.run.name == "mine-whitened6"
     train = made.run.dataset().splits["train"].items
     rows, found = mine.embeddings("test").vectors, made.run.embeddings("test")
@@ -140,7 +167,13 @@ def test_own_pictures_make_a_run_that_embeds_pictures(pictures, tmp_path):
     assert model.search(made.run.dataset().load(item), k=1)[0].item == item
     features = next((tmp_path / FOLDER).glob("*"))
     written = features.stat().st_mtime_ns
-    lab.adapt(pictures, encoder={"base": "small_cnn", "whiten": 8}, dim=8, runs=tmp_path, training=training)
+    lab.adapt(
+        pictures,
+        encoder={"base": "small_cnn", "whiten": 8},
+        dim=8,
+        runs=tmp_path,
+        training=training,
+    )
     assert features.stat().st_mtime_ns == written, "kept, not made again"
 
 
@@ -148,7 +181,9 @@ def test_the_network_of_a_run_is_taken_as_it_was_trained(train_tiny, tmp_path):
     run = train_tiny(tmp_path, "trained")
     made = lab.adapt(run, dim=8, runs=tmp_path, training={**QUICK, "steps": 2})
     split = made.comparison.split
-    np.testing.assert_allclose(made.baseline.embeddings(split).vectors, run.embeddings(split).vectors, atol=1e-4)
+    np.testing.assert_allclose(
+        made.baseline.embeddings(split).vectors, run.embeddings(split).vectors, atol=1e-4
+    )
     assert json.loads(made.run.config.encoder.values["base"])["name"] == "small_cnn"
 
 
@@ -156,7 +191,9 @@ def test_what_cannot_be_adapted_is_told_in_a_sentence(mine, root, tmp_path):
     rows, names = vectors(slice(0, 8), kinds=8)
 
     def adapt(name, table, labels, **choices):
-        run = lab.runs.from_embeddings(table, labels, normalise=True, name=name, runs=tmp_path, measure=False)
+        run = lab.runs.from_embeddings(
+            table, labels, normalise=True, name=name, runs=tmp_path, measure=False
+        )
         trained = {} if choices else {"training": {**QUICK, "steps": 2}}  # whitening is not
         return lab.adapt(run, runs=tmp_path, **trained, **choices)
 
@@ -183,7 +220,10 @@ def test_what_cannot_be_adapted_is_told_in_a_sentence(mine, root, tmp_path):
     with pytest.raises(ValueError, match="is no run, no folder of class folders and no data set"):
         lab.adapt(tmp_path / "nowhere", runs=root)
     few = adapt("few", rows[:24], names[:24], dim=4)
-    assert few.comparison.split == "train" and "cannot be told with so few classes (4)" in few.comparison.sentence
+    assert (
+        few.comparison.split == "train"
+        and "cannot be told with so few classes (4)" in few.comparison.sentence
+    )
     assert "All these classes were trained on" in few.comparison.sentence
 
 
@@ -195,11 +235,25 @@ def test_the_verdict_needs_six_classes():
 
 
 def test_the_command_tells_both(mine, root, capsys):
-    flags = ["--head", "linear", "--dim", "8", "--name", "by-command", "--also", "other", "--runs", str(root)]
+    flags = [
+        "--head",
+        "linear",
+        "--dim",
+        "8",
+        "--name",
+        "by-command",
+        "--also",
+        "other",
+        "--runs",
+        str(root),
+    ]
     training = ["--training.steps", "60", "--training.device", "cpu", "--loss", "contrastive"]
     assert main(["adapt", "mine", *flags, *training, "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["split"] == "test" and [one.get("data") for one in told["scores"]] == [None, "other"]
+    assert told["split"] == "test" and [one.get("data") for one in told["scores"]] == [
+        None,
+        "other",
+    ]
     assert len(told["sentences"]) == 2 and told["scores"][0]["classes"] == 12
     assert lab.runs.open("by-command", root).config.loss.name == "contrastive"
 
@@ -208,10 +262,19 @@ def test_vectors_without_a_class_train_nothing_and_change_nothing(mine, root):
     rows, labels = vectors(slice(0, 8))
     strangers = np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32)
     both = np.concatenate([rows, strangers])
-    source = lab.runs.from_embeddings(both, labels + [None] * 300, normalise=True, name="partly", runs=root)
+    source = lab.runs.from_embeddings(
+        both, labels + [None] * 300, normalise=True, name="partly", runs=root
+    )
     told = []
     partly, alone = (
-        lab.adapt(one, dim=4, runs=root, training={**QUICK, "steps": 5}, name=f"{one.name}-few", listen=told.append)
+        lab.adapt(
+            one,
+            dim=4,
+            runs=root,
+            training={**QUICK, "steps": 5},
+            name=f"{one.name}-few",
+            listen=told.append,
+        )
         for one in (source, mine)
     )
     assert partly.run.scores()["values"] == alone.run.scores()["values"]

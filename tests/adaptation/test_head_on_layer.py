@@ -44,9 +44,14 @@ def test_a_head_on_a_layer_is_compared_with_the_network_as_it_came(made, picture
     assert (before.layer, before.whiten, before.dim) == (None, None, None)
     assert made.baseline.name == f"{pictures.name}-as-it-came"
     assert baseline_of(made.run, [made.baseline]) == made.baseline
-    assert len(list((root / FOLDER).glob("*.safetensors"))) == 2, "features of the output and of the layer"
+    assert len(list((root / FOLDER).glob("*.safetensors"))) == 2, (
+        "features of the output and of the layer"
+    )
     other = lab.adapt(pictures, encoder=CHOICE, head="none", runs=root, training={"device": "cpu"})
-    assert other.baseline.name == made.baseline.name and other.run.name == f"{pictures.name}-layer2-whitened8"
+    assert (
+        other.baseline.name == made.baseline.name
+        and other.run.name == f"{pictures.name}-layer2-whitened8"
+    )
     assert other.run.status["steps"] == 0
 
 
@@ -79,7 +84,9 @@ def test_both_runs_embed_each_image_once(pictures, tmp_path, monkeypatch):
 
 
 def test_the_whitening_of_a_run_is_that_of_its_training_images(pictures, root, made):
-    run = lab.adapt(pictures, encoder=CHOICE, head="none", runs=root, training={"device": "cpu"}).run
+    run = lab.adapt(
+        pictures, encoder=CHOICE, head="none", runs=root, training={"device": "cpu"}
+    ).run
     network = lab.encoders.create("adapted", base="small_cnn", layer=2, dim=None).eval()
     model = lab.load(run)
     network.backbone.load_state_dict(model._evaluator.trained.encoder.backbone.state_dict())
@@ -107,7 +114,9 @@ def test_a_loaded_run_embeds_as_it_was_measured(made, picture):
 
 def test_a_run_of_another_account_is_opened_after_its_layer_was_checked(made, picture, monkeypatch):
     monkeypatch.setattr("lab.runs.building.trained.ownership.is_own", lambda *_: False)
-    np.testing.assert_allclose(lab.load(made.run.path).embed(picture), lab.load(made.run).embed(picture), atol=1e-6)
+    np.testing.assert_allclose(
+        lab.load(made.run.path).embed(picture), lab.load(made.run).embed(picture), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", ["onnx", "torch"])
@@ -126,7 +135,9 @@ def test_a_program_makes_the_same_embeddings(kind, made, picture, tmp_path):
 
 def test_a_model_folder_makes_the_same_embeddings(made, picture, tmp_path):
     path = lab.exporters.create("huggingface").export(made.run, tmp_path / "folder")
-    np.testing.assert_allclose(lab.load(path).embed(picture), lab.load(made.run).embed(picture), atol=1e-5)
+    np.testing.assert_allclose(
+        lab.load(path).embed(picture), lab.load(made.run).embed(picture), atol=1e-5
+    )
 
 
 def test_an_index_holds_the_same_embeddings(made, tmp_path):
@@ -151,12 +162,26 @@ def test_a_service_finds_by_the_same_embeddings(made, picture):
     (found,) = answer.json()["results"]
     expected = model.search(picture, k=3)
     assert [one["key"] for one in found] == [one.key for one in expected]
-    np.testing.assert_allclose([one["score"] for one in found], [one.score for one in expected], atol=1e-5)
+    np.testing.assert_allclose(
+        [one["score"] for one in found], [one.score for one in expected], atol=1e-5
+    )
 
 
-def test_the_command_measures_every_layer_once_and_the_figure_shows_it(pictures, root, tmp_path, capsys):
+def test_the_command_measures_every_layer_once_and_the_figure_shows_it(
+    pictures, root, tmp_path, capsys
+):
     file = tmp_path / "layers.json"
-    words = ["layers", str(pictures), "--encoder", "small_cnn", "--runs", str(root), "--device", "cpu", "--quiet"]
+    words = [
+        "layers",
+        str(pictures),
+        "--encoder",
+        "small_cnn",
+        "--runs",
+        str(root),
+        "--device",
+        "cpu",
+        "--quiet",
+    ]
     assert main([*words, "--output", str(file)]) == 0
     told = capsys.readouterr().out
     assert "layer 3" in told and "first answers right" in told
@@ -165,7 +190,9 @@ def test_the_command_measures_every_layer_once_and_the_figure_shows_it(pictures,
     found = json.loads(capsys.readouterr().out)
     assert found == json.loads(file.read_text())
     assert [row["layer"] for row in found["rows"]] == ["output", "layer 1", "layer 2", "layer 3"]
-    assert kept == {path: path.stat().st_mtime_ns for path in (root / FOLDER).glob("*.safetensors")}, "made once"
+    assert kept == {
+        path: path.stat().st_mtime_ns for path in (root / FOLDER).glob("*.safetensors")
+    }, "made once"
     drawn = lab.figures.create("which_layer", file=str(file)).figure()
     assert list(drawn.data[0].y) == ["layer 1", "layer 2", "layer 3", "output"]
     assert drawn.data[0].text[3][0] == f"{found['rows'][0]['scores']['0']:.3f} as it comes"
@@ -177,14 +204,18 @@ def test_a_picture_that_cannot_be_read_is_left_out_and_told(tmp_path):
     for number in range(24):
         folder = tmp_path / "photos" / f"class {number // 3}"
         folder.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(random.integers(0, 255, (20, 20, 3), np.uint8)).save(folder / f"{number}.png")
+        Image.fromarray(random.integers(0, 255, (20, 20, 3), np.uint8)).save(
+            folder / f"{number}.png"
+        )
     content = (folder / "23.png").read_bytes()
     (folder / "23.png").write_bytes(content[: len(content) // 2])
     told = []
     steps = layers_steps(tmp_path / "photos", encoder="small_cnn", runs=tmp_path, device="cpu")
     found = result_of(steps, told.append)
     assert len(found.scores.labels) == 23
-    assert "Left out: 1 image of 24 that cannot be read." in [one.sentence for one in told if one.kind == "note"]
+    assert "Left out: 1 image of 24 that cannot be read." in [
+        one.sentence for one in told if one.kind == "note"
+    ]
 
 
 def test_parts_of_the_images_give_the_same_scores(pictures, tmp_path, monkeypatch):
@@ -193,12 +224,16 @@ def test_parts_of_the_images_give_the_same_scores(pictures, tmp_path, monkeypatc
     parted = measure_layers(pictures, encoder="small_cnn", runs=tmp_path / "parted", device="cpu")
     np.testing.assert_array_equal(whole.scores.right, parted.scores.right)
     assert [one.layer for one in whole.scores.settings][0] == OUTPUT
-    assert not [path for path in (tmp_path / "parted" / FOLDER).iterdir() if path.suffix != ".safetensors"]
+    assert not [
+        path for path in (tmp_path / "parted" / FOLDER).iterdir() if path.suffix != ".safetensors"
+    ]
 
 
 def test_what_has_no_layers_is_refused_in_a_sentence(pictures, root, tmp_path, capsys):
     rows = np.random.default_rng(0).normal(size=(24, 8)).astype(np.float32)
-    lab.runs.from_embeddings(rows, [f"kind {one // 2}" for one in range(24)], normalise=True, name="brought", runs=root)
+    lab.runs.from_embeddings(
+        rows, [f"kind {one // 2}" for one in range(24)], normalise=True, name="brought", runs=root
+    )
     for words, sentence in (
         (["brought"], "holds vectors without the network that made them"),
         ([str(tmp_path)], "no images"),
@@ -208,12 +243,16 @@ def test_what_has_no_layers_is_refused_in_a_sentence(pictures, root, tmp_path, c
         assert main(["layers", *words, "--runs", str(root), "--device", "cpu", "--quiet"]) != 0
         told = capsys.readouterr().err
         assert sentence in told and "Traceback" not in told
-    with pytest.raises(ValueError, match="encoder takes base, layer, token, whiten, shrinkage; got depth"):
+    with pytest.raises(
+        ValueError, match="encoder takes base, layer, token, whiten, shrinkage; got depth"
+    ):
         lab.adapt(pictures, encoder={"base": "small_cnn", "depth": 2}, runs=root)
     before = {run.name for run in lab.runs.list(root)}
     with pytest.raises(ValueError, match="whiten keeps at most the 8 numbers of a feature, got 9"):
         lab.adapt("brought", encoder={"whiten": 9}, runs=root)
-    with pytest.raises(ValueError, match="layer must be from 1 to 3, the layers of this network; got 4"):
+    with pytest.raises(
+        ValueError, match="layer must be from 1 to 3, the layers of this network; got 4"
+    ):
         lab.adapt(pictures, encoder={"base": "small_cnn", "layer": 4}, runs=root)
     assert {run.name for run in lab.runs.list(root)} == before
     with pytest.raises(ValueError, match="head none changes nothing on its own"):

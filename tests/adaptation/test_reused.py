@@ -21,7 +21,9 @@ CLASSES, EACH = 12, 4
 
 def picture(kind: int, number: int) -> Image.Image:
     random = np.random.default_rng([kind, number])
-    return Image.fromarray(random.integers(0, 255, (16, 16, 3)).astype(np.uint8) // 2 + np.uint8(10 * (kind % 12)))
+    return Image.fromarray(
+        random.integers(0, 255, (16, 16, 3)).astype(np.uint8) // 2 + np.uint8(10 * (kind % 12))
+    )
 
 
 @pytest.fixture
@@ -35,7 +37,12 @@ def photos(tmp_path) -> Path:
 
 
 def adapted(photos: Path, **choices):
-    sections = {"encoder": "small_cnn", "dim": 4, "runs": photos.parent / "runs", "training": TRAINING}
+    sections = {
+        "encoder": "small_cnn",
+        "dim": 4,
+        "runs": photos.parent / "runs",
+        "training": TRAINING,
+    }
     return lab.adapt(photos, **{**sections, **choices})
 
 
@@ -69,7 +76,9 @@ def move(root: Path) -> None:
 
 def test_a_folder_that_changed_is_measured_anew(photos):
     before = adapted(photos)
-    assert adapted(photos, loss="smooth_ap").baseline.name == before.baseline.name, "nothing changed"
+    assert adapted(photos, loss="smooth_ap").baseline.name == before.baseline.name, (
+        "nothing changed"
+    )
     for change in (add, remove, rename, replace, move):
         change(photos)
         after = adapted(photos, loss="smooth_ap")
@@ -79,7 +88,9 @@ def test_a_folder_that_changed_is_measured_anew(photos):
         assert lab.runs.join([after.baseline, after.run]).same_numbers
         assert "not joined" not in after.comparison.sentence
         assert baseline_of(after.run, [before.baseline, after.baseline]).name == after.baseline.name
-        assert baseline_of(before.run, [after.baseline, before.baseline]).name == before.baseline.name
+        assert (
+            baseline_of(before.run, [after.baseline, before.baseline]).name == before.baseline.name
+        )
         before = after
 
 
@@ -121,4 +132,7 @@ def test_other_vectors_under_the_name_of_a_run_are_measured_anew(tmp_path):
     assert both().baseline.name == first.baseline.name
     brought(3)
     second = both()
-    assert second.baseline.name != first.baseline.name and second.comparison.before > first.comparison.before + 0.3
+    assert (
+        second.baseline.name != first.baseline.name
+        and second.comparison.before > first.comparison.before + 0.3
+    )

@@ -83,7 +83,10 @@ class Page:
     def tell(self, key: str, event: str, value: dict) -> Page:
         """Let one of our components report an event, as the browser does."""
         element = next(e for e in self.test.get("bidi_component") if e.key == key)
-        states, told = self.test._tree.get_widget_states(), json.dumps([{"event": event, "value": value}])
+        states, told = (
+            self.test._tree.get_widget_states(),
+            json.dumps([{"event": event, "value": value}]),
+        )
         trigger = f"$$STREAMLIT_INTERNAL_KEY_{element.proto.id}__events"
         states.widgets.append(WidgetState(id=trigger, json_trigger_value=told))
         self.test._run(states)
@@ -101,9 +104,21 @@ class Page:
 
     def words(self) -> str:
         """Every message on the page."""
-        kinds = ("error", "warning", "info", "success", "caption", "text", "code", "markdown", "exception")
+        kinds = (
+            "error",
+            "warning",
+            "info",
+            "success",
+            "caption",
+            "text",
+            "code",
+            "markdown",
+            "exception",
+        )
         return "\n".join(
-            str(getattr(e, "value", None) or getattr(e, "message", "")) for k in kinds for e in getattr(self.test, k)
+            str(getattr(e, "value", None) or getattr(e, "message", ""))
+            for k in kinds
+            for e in getattr(self.test, k)
         )
 
     @property

@@ -26,7 +26,10 @@ def servers(tmp_path_factory, trained):
     folders = {name: tmp_path_factory.mktemp("access") for name in flags}
     for folder in folders.values():
         shutil.copytree(trained, folder / "runs")
-    started = {name: Server(folders[name] / "runs", folders[name], TOKEN, *words) for name, words in flags.items()}
+    started = {
+        name: Server(folders[name] / "runs", folders[name], TOKEN, *words)
+        for name, words in flags.items()
+    }
     yield {name: server.wait() for name, server in started.items()}
     for server in started.values():
         server.stop(by=signal.SIGINT)
@@ -58,7 +61,9 @@ def test_the_names_of_this_machine_work(open_, name):
     assert open_.handshake(Host=host, Origin=f"http://{host}") == 101
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:1"]
+)
 def test_a_foreign_page_gets_no_websocket_and_no_upload(open_, origin):
     assert open_.handshake(Origin=origin) == 403
     assert open_.ask("/_stcore/upload_file/a/b", "PUT", b"x", Origin=origin).status == 403
@@ -68,7 +73,13 @@ def test_a_foreign_page_gets_no_websocket_and_no_upload(open_, origin):
 def test_without_the_token_there_is_nothing(closed):
     page = closed.ask("/watch?run=a", **PAGE)
     assert page.status == 401 and b"printed when the dashboard was started" in page.words
-    for path in ("/", "/_stcore/host-config", "/static/js/index.js", "/media/x.png", "/_stcore/metrics"):
+    for path in (
+        "/",
+        "/_stcore/host-config",
+        "/static/js/index.js",
+        "/media/x.png",
+        "/_stcore/metrics",
+    ):
         assert closed.ask(path).status == 401, path
     assert closed.ask("/_stcore/upload_file/a/b", "PUT", bytes(1000)).status == 401
     assert closed.handshake(Origin=f"http://{closed.name}") == 403
@@ -85,19 +96,32 @@ def test_the_token_opens_the_page_that_was_asked_for_and_leaves_the_address(clos
     assert closed.ask("/watch?run=a%20b", Cookie=cookie, **PAGE).status == 200
     assert closed.handshake(Cookie=cookie, Origin=f"http://{closed.name}") == 101
     old = closed.ask("/runs?token=from-before", Cookie=cookie)
-    assert old.status == 303 and old.getheader("Location") == "/runs", "an old link is good for who is in already"
-    assert closed.ask("//elsewhere.example/?token=a%20token%2Ffor%2Btests").getheader("Location")[1:2] != "/"
+    assert old.status == 303 and old.getheader("Location") == "/runs", (
+        "an old link is good for who is in already"
+    )
+    assert (
+        closed.ask("//elsewhere.example/?token=a%20token%2Ffor%2Btests").getheader("Location")[1:2]
+        != "/"
+    )
 
 
 def test_the_form_lets_in_who_types_the_token(closed):
     typed = closed.ask("/runs?runs=a", "POST", b"token=a+token%2Ffor%2Btests", **PAGE)
-    assert typed.status == 303 and typed.getheader("Location") == "/runs?runs=a" and typed.getheader("Set-Cookie")
+    assert (
+        typed.status == 303
+        and typed.getheader("Location") == "/runs?runs=a"
+        and typed.getheader("Set-Cookie")
+    )
     assert b"not the token" in closed.ask("/runs", "POST", b"token=guess", **PAGE).words
     assert closed.ask("/runs", "POST", b"token=" + bytes(100_000), **PAGE).status == 401
 
 
 def test_no_page_can_be_framed_by_another_site(closed):
-    for answer in (closed.ask("/", **PAGE), closed.ask("/", Cookie=closed.cookie()), closed.ask("/", Host="evil")):
+    for answer in (
+        closed.ask("/", **PAGE),
+        closed.ask("/", Cookie=closed.cookie()),
+        closed.ask("/", Host="evil"),
+    ):
         assert answer.getheader("X-Frame-Options") == "SAMEORIGIN"
         assert "frame-ancestors 'self'" in answer.getheader("Content-Security-Policy")
 
@@ -105,7 +129,11 @@ def test_no_page_can_be_framed_by_another_site(closed):
 def test_the_token_is_printed_once_and_is_nowhere_else(closed):
     closed.ask("/?token=a%20token%2Ffor%2Btests")
     log = closed.log()
-    assert log.count("token=a%20token%2Ffor%2Btests") == 1 and TOKEN not in log and "http://127.0.0.1" in log
+    assert (
+        log.count("token=a%20token%2Ffor%2Btests") == 1
+        and TOKEN not in log
+        and "http://127.0.0.1" in log
+    )
 
 
 def test_a_session_cannot_fill_the_memory_with_uploads(closed):
@@ -131,7 +159,9 @@ def test_an_address_that_others_reach_always_asks(monkeypatch):
 def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch):
     address = access.LOCAL[0]
     monkeypatch.delenv(access.TOKEN, raising=False)
-    assert len(access.token(address)) >= access.SHORTEST and access.token(address) != access.token(address)
+    assert len(access.token(address)) >= access.SHORTEST and access.token(address) != access.token(
+        address
+    )
     assert access.token(address, needed=False) == ""
     monkeypatch.setenv(access.TOKEN, TOKEN)
     assert access.token(address) == TOKEN
@@ -141,7 +171,9 @@ def test_this_machine_asks_too_unless_it_is_told_not_to(monkeypatch):
         access.token(address)
 
 
-def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(monkeypatch):
+def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our_address(
+    monkeypatch,
+):
     monkeypatch.setattr(access, "_is_active", True)  # which making it sets
     sent = []
 
@@ -152,7 +184,14 @@ def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our
         sent.append(message)
 
     headers = [(b"host", b"localhost:1"), (b"origin", b"http://evil.example")]
-    scope = {"type": "websocket", "path": "/_stcore/stream", "query_string": b"", "headers": headers}
-    with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
+    scope = {
+        "type": "websocket",
+        "path": "/_stcore/stream",
+        "query_string": b"",
+        "headers": headers,
+    }
+    with ThreadPoolExecutor(
+        1
+    ) as other:  # a browser test before this one may have left a loop running in this thread
         other.submit(asyncio.run, access.AccessControl(streamlit, "")(scope, None, send)).result()
     assert [message["type"] for message in sent] == ["websocket.close"]

@@ -53,8 +53,12 @@ def ask():
             test.query_params.update(at)
         test.run()
         assert not test.exception
-        stands = {key: test.session_state[key] for key in ("sky", "sea") if key in test.session_state}
-        return (stands["sky"], stands.get("sea")), {name: test.query_params[name] for name in test.query_params}
+        stands = {
+            key: test.session_state[key] for key in ("sky", "sea") if key in test.session_state
+        }
+        return (stands["sky"], stands.get("sea")), {
+            name: test.query_params[name] for name in test.query_params
+        }
 
     return run
 
@@ -62,14 +66,21 @@ def ask():
 def test_a_click_that_outran_the_answer_undoes_nothing(ask):
     assert ask() == (("grey", "grey"), {})
     assert ask(sky="blue") == (("blue", "grey"), {"sky": "blue"})
-    assert ask({}, sea="green") == (("blue", "green"), {"sky": "blue", "sea": "green"}), "it came from before both"
+    assert ask({}, sea="green") == (("blue", "green"), {"sky": "blue", "sea": "green"}), (
+        "it came from before both"
+    )
     assert ask({"sky": "blue"}) == (("blue", "green"), {"sky": "blue", "sea": "green"})
     ask()
-    assert ask({}) == (("grey", "grey"), {}), "the browser stood at the newest: now somebody went back"
+    assert ask({}) == (("grey", "grey"), {}), (
+        "the browser stood at the newest: now somebody went back"
+    )
 
 
 def test_what_is_still_to_come_takes_its_part_of_an_old_address(ask):
     assert ask({"sea": "green"}, waiting=True) == (("grey", None), {"sea": "green"})
     assert ask(sky="blue") == (("blue", None), {"sea": "green", "sky": "blue"})
     assert ask({"sea": "green"}) == (("blue", None), {"sea": "green", "sky": "blue"})
-    assert ask({"sea": "green"}, waiting=False) == (("blue", "green"), {"sea": "green", "sky": "blue"})
+    assert ask({"sea": "green"}, waiting=False) == (
+        ("blue", "green"),
+        {"sea": "green", "sky": "blue"},
+    )

@@ -46,7 +46,9 @@ def test_a_run_that_points_outside_the_allowed_folders_shows_no_image(runs, open
     written = lab.runs.open(config.parent).config.as_yaml()
     section = written[: written.index("augmentation:")]
     config.write_text(written.replace(section, "data:\n  name: class_folders\n  root: /etc\n"))
-    (runs / "recall" / "embeddings" / "test.safetensors").touch()  # or what another test has read would be shown
+    (
+        runs / "recall" / "embeddings" / "test.safetensors"
+    ).touch()  # or what another test has read would be shown
     for page in ("browse", "map", "inspect", "two_stage"):
         shown = open_page(page, run="recall")
         assert "may read" in shown.words() and not shown.test.exception, f"{page}: {shown.words()}"
@@ -59,7 +61,9 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
     one, other = open_page("train"), open_page("train")
     one.test.button(key="remove b").click().run()
     other.test.button(key="up b").click().run()
-    assert not other.test.exception and "is not in the queue" in " ".join(t.value for t in other.test.toast)
+    assert not other.test.exception and "is not in the queue" in " ".join(
+        t.value for t in other.test.toast
+    )
     assert Queue(no_runs).names == ("a",)
 
 
@@ -77,4 +81,7 @@ def test_a_tab_that_is_behind_is_told_and_nothing_breaks(no_runs, open_page, mon
 def test_a_report_that_no_component_sends_is_a_sentence(runs, open_page, name, key, event, value):
     page = open_page(name, run="recall", split="test").tell(key, event, value)
     assert not page.test.exception and "unexpected error" not in page.words()
-    assert isinstance(value.get("ids") if isinstance(value, dict) else None, list) or "reload the page" in page.words()
+    assert (
+        isinstance(value.get("ids") if isinstance(value, dict) else None, list)
+        or "reload the page" in page.words()
+    )

@@ -46,7 +46,9 @@ def test_equal_arguments_share_one_job():
     assert sorted(calls) == ["a", "b"]
 
 
-def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs, open_page, impatient, monkeypatch):
+def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(
+    runs, open_page, impatient, monkeypatch
+):
     gate, calls, measure = threading.Event(), [], Collection.measure
     (runs / "recall" / "embeddings" / "test.safetensors").touch()  # nothing is known of it yet
 
@@ -68,7 +70,9 @@ def test_a_page_shows_what_it_has_then_the_result_and_two_sessions_share_it(runs
     for page in pages:
         wait_until(lambda page=page: "Measuring every query" not in page.words(), page.run)
         assert page.calm, page.words()
-        values = [float(card["value"]) for card in page.section("candidates", "candidates")["cards"]]
+        values = [
+            float(card["value"]) for card in page.section("candidates", "candidates")["cards"]
+        ]
         assert values == sorted(values)
         assert page.test.query_params == address
     assert len(calls) == 1
@@ -96,10 +100,15 @@ def test_a_large_run_says_that_its_index_is_built(runs, open_page, impatient, mo
 def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, monkeypatch):
     gate, by = threading.Event(), comparison.reranked
     (runs / "recall" / "embeddings" / "test.safetensors").touch()
-    monkeypatch.setattr(comparison, "reranked", lambda method, whole: gate.wait(PATIENCE) and by(method, whole))
+    monkeypatch.setattr(
+        comparison, "reranked", lambda method, whole: gate.wait(PATIENCE) and by(method, whole)
+    )
     page = open_page(run="recall", split="test", rival="rerank:contextual")
     assert page.calm and "Re-ranking every query" in page.words(), page.words()
-    assert {section["id"] for section in page.gallery("results")["sections"]} == {"neighbours", "missed"}
+    assert {section["id"] for section in page.gallery("results")["sections"]} == {
+        "neighbours",
+        "missed",
+    }
     page.pick("results", "neighbours", page.section("results", "neighbours")["cards"][2]["id"])
     assert page.calm and "Re-ranking every query" in page.words(), "a click is answered meanwhile"
     gate.set()
@@ -110,5 +119,9 @@ def test_the_other_answer_joins_when_it_is_ready(runs, open_page, impatient, mon
 def test_no_page_declares_a_job():
     """Streamlit runs page.py anew at each click: a job that is declared there forgets its result and begins again."""
     views = Path(__file__).parents[2] / "app" / "views"
-    declaring = [str(path) for path in views.glob("*/page.py") if "@background.job" in path.read_text("utf-8")]
+    declaring = [
+        str(path)
+        for path in views.glob("*/page.py")
+        if "@background.job" in path.read_text("utf-8")
+    ]
     assert not declaring, "declare it in the page's scene.py"

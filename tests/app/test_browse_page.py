@@ -37,7 +37,9 @@ def test_neighbours_come_from_the_whole_embedding_space(runs, open_page):
     assert len(cards) == 24 and page.test.get("pagination")
     for rank, card in enumerate(cards, start=1):
         assert card["rank"] == rank
-        assert float(card["value"].removeprefix("cosine ")) == pytest.approx(scores[rank - 1], abs=6e-4)
+        assert float(card["value"].removeprefix("cosine ")) == pytest.approx(
+            scores[rank - 1], abs=6e-4
+        )
         assert labels[card["id"]] == labels[items[rank - 1]] or scores[rank - 1] == pytest.approx(
             scores[rank], abs=1e-6
         )
@@ -51,7 +53,11 @@ def test_missed_positives_stand_with_their_ranks(runs, open_page):
     labels = label_of(embedded)
     for item in embedded.items[:40].tolist():
         items, _ = brute_force(embedded, item)
-        late = {i: rank for rank, i in enumerate(items, start=1) if labels[i] == labels[item] and rank > 24}
+        late = {
+            i: rank
+            for rank, i in enumerate(items, start=1)
+            if labels[i] == labels[item] and rank > 24
+        }
         if late:
             break
     assert late, "the tiny model should miss something"
@@ -66,8 +72,13 @@ def test_without_an_address_two_runs_stand_where_they_differ_most(runs, open_pag
     known = {name: lab.runs.open(runs / name) for name in ("recall", "smooth")}
     assert page.calm, page.words()
     weaker, better = sorted(known, key=lambda name: known[name].scores("test")["values"]["MAP@R"])
-    assert (page.test.query_params["run"], page.test.query_params["rival"]) == (weaker, f"run:{better}")
-    change = np.abs(known[better].per_query("test")["MAP@R"] - known[weaker].per_query("test")["MAP@R"])
+    assert (page.test.query_params["run"], page.test.query_params["rival"]) == (
+        weaker,
+        f"run:{better}",
+    )
+    change = np.abs(
+        known[better].per_query("test")["MAP@R"] - known[weaker].per_query("test")["MAP@R"]
+    )
     items = known["recall"].embeddings("test").items
     assert change[items == int(page.test.query_params["query"])] == change.max() > 0
     assert [len(one["cards"]) for one in page.gallery("results")["sections"][:2]] == [8, 8]
@@ -85,8 +96,12 @@ def test_a_candidate_is_clicked_and_others_are_drawn(runs, open_page):
     after = [card["id"] for card in page.section("candidates", "candidates")["cards"]]
     assert before != after
     kept = lab.runs.open(runs / "recall").per_query("test")["MAP@R"]
-    half = {int(item): abs(value - 0.5) for item, value in zip(label_of(embedded), kept, strict=True)}
-    assert half[int(page.test.query_params["query"])] == min(half[item] for item in after), "right and wrong mixed"
+    half = {
+        int(item): abs(value - 0.5) for item, value in zip(label_of(embedded), kept, strict=True)
+    }
+    assert half[int(page.test.query_params["query"])] == min(half[item] for item in after), (
+        "right and wrong mixed"
+    )
 
 
 def test_worst_queries_come_first(runs, open_page):
@@ -123,7 +138,9 @@ def test_all_that_is_shown_is_in_the_address(runs, open_page):
     page.test.get("button_group")[-1].set_value(48).run()
     page.test.multiselect(key="filter by").set_value(["vendor", "class"]).run()
     vendors = page.test.multiselect(key="filter vendor").options[:4]
-    page.test.multiselect(key="filter vendor").set_value([one.rpartition(" ")[0] for one in vendors]).run()
+    page.test.multiselect(key="filter vendor").set_value(
+        [one.rpartition(" ")[0] for one in vendors]
+    ).run()
     page.test.radio(key="source").set_value("class").run()
     last = lab.runs.open(runs / "recall").dataset().class_names[embedded.labels[-1]]
     page.test.selectbox(key="class").set_value(last).run()
@@ -141,7 +158,11 @@ def test_all_that_is_shown_is_in_the_address(runs, open_page):
     page.test.radio(key="source").set_value("random").run()
     page.test.button(key="draw").click().run()
     told = page.test.query_params
-    assert (told["side"], told["draws"]) == ("queries", "1") and not {"page", "class", "queries"} & set(told)
+    assert (told["side"], told["draws"]) == ("queries", "1") and not {
+        "page",
+        "class",
+        "queries",
+    } & set(told)
     assert page.again().gallery("candidates") == page.gallery("candidates")
     page.test.radio(key="source").set_value("worst").run()
     page.test.selectbox(key="by").set_value("MRR").run()
@@ -156,7 +177,9 @@ def test_bad_choices_in_an_address_are_said_and_change_nothing(runs, open_page, 
         page = open_page(run="recall", **(dict.fromkeys(names, bad) | more))
         assert page.calm, page.words()
         asked = {name for name in names if name in page.test.query_params} - {"queries"}
-        assert asked and all(f"{name} " in page.test.warning[0].value for name in asked - {"rival"}), page.words()
+        assert asked and all(
+            f"{name} " in page.test.warning[0].value for name in asked - {"rival"}
+        ), page.words()
         assert len(page.section("results", "neighbours")["cards"]) == 24
 
 
@@ -168,7 +191,10 @@ def test_a_dead_link_says_what_is_not_there_and_offers_a_choice(runs, open_page)
         assert page.test.query_params == asked, "it is not rewritten before somebody has chosen"
         assert not any(one.key == "results" for one in page.test.get("bidi_component"))
         page.test.selectbox(key=f"{name} instead").set_value(choice).run()
-    assert str(10**18) in page.test.warning[0].value and page.test.query_params["query"] == asked["query"]
+    assert (
+        str(10**18) in page.test.warning[0].value
+        and page.test.query_params["query"] == asked["query"]
+    )
     assert not any(one.key == "results" for one in page.test.get("bidi_component"))
     first = page.section("candidates", "candidates")["cards"][0]["id"]
     page.pick("candidates", "candidates", first)
@@ -204,9 +230,13 @@ def test_an_uploaded_picture_finds_itself_first(runs, open_page):
     page = open_page(run="recall", split="test")
     page.test.radio(key="source").set_value("upload").run()
     assert "Choose a picture" in page.words()
-    page.test.file_uploader(key="upload").set_value(("cat.png", b"not an image at all", "image/png")).run()
+    page.test.file_uploader(key="upload").set_value(
+        ("cat.png", b"not an image at all", "image/png")
+    ).run()
     assert not page.test.exception and "not an image" in page.test.error[0].value
-    page.test.file_uploader(key="upload").set_value(("../../evil<b>.png", file.getvalue(), "image/png")).run()
+    page.test.file_uploader(key="upload").set_value(
+        ("../../evil<b>.png", file.getvalue(), "image/png")
+    ).run()
     assert page.calm, page.words()
     first = page.section("results", "neighbours")["cards"][0]
     assert first["id"] == item

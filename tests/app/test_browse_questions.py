@@ -30,11 +30,15 @@ def test_a_click_explains_why_two_are_alike(runs, open_page):
     other = page.section("results", "neighbours")["cards"][2]
     page.pick("results", "neighbours", other["id"])
     assert page.calm, page.words()
-    assert page.test.query_params["query"] == str(item) and page.test.query_params["pair"] == str(other["id"])
+    assert page.test.query_params["query"] == str(item) and page.test.query_params["pair"] == str(
+        other["id"]
+    )
     drawn = next(e for e in page.test.get("bidi_component") if e.key == "regions")
     assert "most from" in drawn.proto.json and "data:image/webp" in drawn.proto.json
     told = page.gallery("regions")
-    assert float(told["title"].rpartition(" ")[2]) == pytest.approx(float(other["value"].split()[1]), abs=0.01)
+    assert float(told["title"].rpartition(" ")[2]) == pytest.approx(
+        float(other["value"].split()[1]), abs=0.01
+    )
     assert "exact sum" in told["how"] and "GeM" in told["how"] and told["matches"]
     assert page.again().gallery("regions") == told, "the address opens the same pair"
 
@@ -62,7 +66,9 @@ def test_like_this_and_not_like_that_moves_the_query(runs, open_page):
     assert float(facts_of(page)["AP"].split(" → ")[-1]) == pytest.approx(precision, abs=6e-4)
     assert page.again().section("results", "neighbours")["cards"] == cards, "the address holds it"
 
-    page.pick("candidates", "candidates", page.section("candidates", "candidates")["cards"][3]["id"])
+    page.pick(
+        "candidates", "candidates", page.section("candidates", "candidates")["cards"][3]["id"]
+    )
     assert page.calm and "like" not in page.test.query_params, "another query begins anew"
 
 
@@ -81,7 +87,9 @@ def test_a_part_of_the_picture_is_searched_with(runs, open_page):
     assert ids_of(page)[:5] == found[:5] and ids_of(page.again()) == ids_of(page)
     page.test.session_state["part open"] = True
     page.run().tell("crop", "drawn", {"box": [0.0, 0.0, 2, 3]})
-    assert page.calm and page.test.query_params["part"] == "0,0,0.5,0.5", "what is no box changes nothing"
+    assert page.calm and page.test.query_params["part"] == "0,0,0.5,0.5", (
+        "what is no box changes nothing"
+    )
     assert checked([0.1, 0.1, 0.11, 0.9]) is None and checked((0, 0, 1, 1)) == (0, 0, 1, 1)
 
 
@@ -94,12 +102,17 @@ def test_several_uploads_and_words_are_one_search(runs, open_page, monkeypatch):
         files.append(("a.png", file.getvalue(), "image/png"))
     page = open_page(run="recall", split="test")
     page.test.radio(key="source").set_value("upload").run()
-    assert not [one for one in page.test.text_input if one.key == "words"], "this encoder has no text side"
+    assert not [one for one in page.test.text_input if one.key == "words"], (
+        "this encoder has no text side"
+    )
     page.test.file_uploader(key="upload").set_value(files).run()
     assert page.calm, page.words()
     model = lab.load(run)
     pictures = [model.images.load(int(item)) for item in embedded.items[:2]]
-    shown = [float(card["value"].removeprefix("cosine ")) for card in page.section("results", "neighbours")["cards"]]
+    shown = [
+        float(card["value"].removeprefix("cosine "))
+        for card in page.section("results", "neighbours")["cards"]
+    ]
     expected = [one.score for one in model.search(pictures, k=24, together="mean")]
     np.testing.assert_allclose(shown, expected, atol=6e-4)
 
@@ -110,4 +123,7 @@ def test_several_uploads_and_words_are_one_search(runs, open_page, monkeypatch):
     page = open_page(run="recall", split="test", queries="upload", words="a seventh")
     assert page.calm, page.words()
     assert page.test.text_input(key="words").value == "a seventh"
-    assert ids_of(page)[0] == int(embedded.items[7]) and page.gallery("results")["query"]["title"] == "a seventh"
+    assert (
+        ids_of(page)[0] == int(embedded.items[7])
+        and page.gallery("results")["query"]["title"] == "a seventh"
+    )

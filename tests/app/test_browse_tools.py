@@ -33,14 +33,18 @@ def test_filters_keep_true_ranks_and_offer_fitting_queries(runs, open_page):
     page.test.multiselect(key="filter by").set_value(["vendor"]).run()
     page.test.multiselect(key="filter vendor").set_value([wanted]).run()
     assert page.calm, page.words()
-    assert {vendor[card["id"]] for card in page.section("candidates", "candidates")["cards"]} == {wanted}
+    assert {vendor[card["id"]] for card in page.section("candidates", "candidates")["cards"]} == {
+        wanted
+    }
     scores = embedded.vectors.astype(np.float64) @ embedded.vectors[2].astype(np.float64)
     order = [int(embedded.items[row]) for row in np.argsort(-scores, kind="stable") if row != 2]
     expected = [rank for rank, one in enumerate(order, start=1) if vendor[one] == wanted][:24]
     assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == expected
     page.test.session_state["filter side"] = "queries"
     page.run()
-    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == list(range(1, 25))
+    assert [card["rank"] for card in page.section("results", "neighbours")["cards"]] == list(
+        range(1, 25)
+    )
     page.test.session_state["filter side"] = "both"
     page.test.multiselect(key="filter by").set_value(["vendor", "class"]).run()
     other = str(images.class_names[embedded.labels[embedded.labels != embedded.labels[2]][0]])

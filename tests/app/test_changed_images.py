@@ -66,7 +66,9 @@ def test_browse_shows_both_answers_among_the_common_pictures(runs, open_page):
 
 def test_a_query_that_the_other_run_never_saw_is_said_to_have_no_answer(runs, open_page):
     before, after = (lab.runs.open(runs / name) for name in ("before", "after"))
-    alone = set(before.embeddings().items.tolist()) - set(lab.runs.join([before, after]).items[0].tolist())
+    alone = set(before.embeddings().items.tolist()) - set(
+        lab.runs.join([before, after]).items[0].tolist()
+    )
     page = open_page(run="before", split="test", query=str(min(alone)), rival="run:after")
     assert page.calm and "after has no ranking of this query" in plain(page)
 
@@ -81,8 +83,13 @@ def test_changed_queries_are_measured_among_the_common_pictures(runs, open_page,
 def test_map_and_runs_say_which_pictures_they_compare(runs, open_page):
     page = open_page("map", run="before", split="test", beside="run:after")
     assert page.calm and SAID in plain(page) and len(page.gallery("two maps drawn")["title"])
-    page = open_page("runs", runs="before,after", compared="Same queries")  # the newest run comes first
-    assert page.calm and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)
+    page = open_page(
+        "runs", runs="before,after", compared="Same queries"
+    )  # the newest run comes first
+    assert (
+        page.calm
+        and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)
+    )
     assert "the same 24 test images (without 16 of after, 8 of before)" in plain(page)
 
 
@@ -95,7 +102,9 @@ def test_browse_names_pictures_that_were_replaced_since(runs, open_page):
     said = "replaced since before embedded its test split"
     assert said in plain(open_page(run="before", split="test", query=str(item)))
     after = lab.runs.open(runs / "after").embeddings().items.tolist()
-    assert said.replace("before", "after") not in plain(open_page(run="after", split="test", query=str(after[0])))
+    assert said.replace("before", "after") not in plain(
+        open_page(run="after", split="test", query=str(after[0]))
+    )
 
 
 def test_check_links_to_the_image_that_it_means(tmp_path, monkeypatch, open_page):
@@ -112,7 +121,9 @@ def test_check_links_to_the_image_that_it_means(tmp_path, monkeypatch, open_page
     for name in ("mixed", "alone"):
         page = open_page("check", show="pairs", run=name)
         pairs[name] = page.test.dataframe[0].value.values.tolist()
-    assert pairs["mixed"] == pairs["alone"], "images without a class take no place among the first k"
+    assert pairs["mixed"] == pairs["alone"], (
+        "images without a class take no place among the first k"
+    )
     page = open_page("check", show="pairs", run="mixed")
     wanted = page.gallery("confusion matrix")["names"][0]
     page.tell("confusion matrix", "picked", {"row": 0, "column": 1})

@@ -102,7 +102,9 @@ def test_a_label_error_is_shown_with_evidence_judged_and_undone(planted, open_pa
     wrong = [images.keys.index(key) for key in MOVED.values()]
     assert set(wrong) <= set(cards), "both moved images are listed, whatever their splits"
     counted = r"(About \d+|Few or none) of (the first|these) \d+ are errors"
-    assert re.search(rf"{counted}|The number of errors among these [\d,]+ cannot be estimated", page.words())
+    assert re.search(
+        rf"{counted}|The number of errors among these [\d,]+ cannot be estimated", page.words()
+    )
     frame = panel(page)["frames"][0]
     item = frame["id"]
     assert item == panel(page)["listed"]["current"] and frame["suggested"]
@@ -112,9 +114,13 @@ def test_a_label_error_is_shown_with_evidence_judged_and_undone(planted, open_pa
     nearest = sorted((i for i in range(len(images)) if i != item), key=lambda i: -cosines[i])
     assert [card["id"] for card in frame["sections"][0]["cards"]] == nearest[:6]
     for section, name in zip(
-        frame["sections"][1:], (images.class_names[images.labels[item]], frame["suggested"]), strict=True
+        frame["sections"][1:],
+        (images.class_names[images.labels[item]], frame["suggested"]),
+        strict=True,
     ):
-        assert {images.class_names[images.labels[card["id"]]] for card in section["cards"]} == {name}
+        assert {images.class_names[images.labels[card["id"]]] for card in section["cards"]} == {
+            name
+        }
         assert name in section["title"] and item not in [card["id"] for card in section["cards"]]
 
     after = panel(page)["frames"][1]["id"]
@@ -123,10 +129,16 @@ def test_a_label_error_is_shown_with_evidence_judged_and_undone(planted, open_pa
     assert panel(page)["listed"]["current"] == after and panel(page)["heard"] == 1
     first = {"n": 1, "does": "drop", "ids": [item], "at": after}
     tell(page, first, {"n": 2, "does": "keep", "ids": [after], "at": after})
-    assert marks.read(root, images) == {item: Mark("relabel", frame["suggested"]), after: Mark("keep")}, "one is old"
+    assert marks.read(root, images) == {
+        item: Mark("relabel", frame["suggested"]),
+        after: Mark("keep"),
+    }, "one is old"
     tell(page, {"n": 4, "does": "drop", "ids": [-1], "at": item})
     tell(page, {"n": 5, "does": "undo", "at": item})
-    assert marks.read(root, images) == {item: Mark("relabel", frame["suggested"])} and panel(page)["undoable"]
+    assert (
+        marks.read(root, images) == {item: Mark("relabel", frame["suggested"])}
+        and panel(page)["undoable"]
+    )
     tell(page, {"n": 6, "does": "undo", "at": item})
     assert marks.read(root, images) == {} and not panel(page)["undoable"]
     assert panel(page.again())["listed"]["current"] == item, "the address holds the image"
@@ -200,7 +212,10 @@ def test_several_are_answered_at_once_and_by_another_class(planted, open_page):
     ids = [card["id"] for card in panel(page)["listed"]["cards"][:2]]
     page.tell("judged", "chosen", {"ids": ids, "count": 1})
     assert page.gallery("judged")["selected"] == sorted(ids)
-    tell(page, {"n": 1, "does": "relabel", "label": "class11", "ids": ids, "at": ids[0], "last": True})
+    tell(
+        page,
+        {"n": 1, "does": "relabel", "label": "class11", "ids": ids, "at": ids[0], "last": True},
+    )
     assert marks.read(root, images) == dict.fromkeys(ids, Mark("relabel", "class11"))
     tell(page, {"n": 2, "does": "relabel", "label": "nowhere", "ids": ids[:1], "at": ids[0]})
     assert marks.read(root, images)[ids[0]].label == "class11", "there is no such class"
@@ -225,7 +240,10 @@ def test_a_copy_is_found_in_any_two_splits(planted, open_page):
     page.test.slider(key="least").set_value(0.8).run()
     assert page.calm and card["id"] in [one["id"] for one in panel(page)["listed"]["cards"]]
     listed = open_page("check", show="marks", run="planted")
-    assert listed.section("marked", "duplicate")["cards"][0]["subtitle"] == f"repeats {images.keys[other]}"
+    assert (
+        listed.section("marked", "duplicate")["cards"][0]["subtitle"]
+        == f"repeats {images.keys[other]}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,7 +253,11 @@ def test_a_copy_is_found_in_any_two_splits(planted, open_page):
         ("golden_retriever_of_scotland", "golden_eagle", "… retriever_of_scotland"),
         ("nine o'clock", "nine-thirty", "nine o'clock"),
         ("animals - mammals - lion", "tools - hammer", "animals - mammals - lion"),
-        ("a class of a very long name", "a class of a very long name", "a class of a very long name"),
+        (
+            "a class of a very long name",
+            "a class of a very long name",
+            "a class of a very long name",
+        ),
     ],
 )
 def test_names_are_told_apart(name, other, short):
@@ -251,14 +273,19 @@ def test_classes_and_other_slices_are_listed(runs, open_page):
     page.test.selectbox(key="slice field").set_value("vendor").run()
     assert page.calm, page.words()
     whole = cache.collection("recall", "test", run_choice.view(lab.runs.open("recall", runs)).stamp)
-    measured, vendor = whole.measure()["mAP"], np.asarray(whole.images.attributes["vendor"])[whole.query.items]
+    measured, vendor = (
+        whole.measure()["mAP"],
+        np.asarray(whole.images.attributes["vendor"])[whole.query.items],
+    )
     table = page.test.dataframe[0].value.set_index("value")
     for name in np.unique(vendor):
         assert table.loc[name, "mean"] == pytest.approx(np.nanmean(measured[vendor == name]))
     assert page.again().test.selectbox(key="slice field").value == "vendor"
 
 
-@pytest.mark.parametrize("name", ["queries", "low", "mAP", "class", "super-class", "nearest is right"])
+@pytest.mark.parametrize(
+    "name", ["queries", "low", "mAP", "class", "super-class", "nearest is right"]
+)
 def test_slices_by_a_column_that_bears_a_name_of_ours(name, no_runs, open_page):
     random = np.random.default_rng(0)
     labels = np.repeat([f"c{one}" for one in range(8)], 6)
@@ -266,7 +293,13 @@ def test_slices_by_a_column_that_bears_a_name_of_ours(name, no_runs, open_page):
     vectors = np.repeat(random.normal(size=(8, 6)), 6, axis=0) + random.normal(size=(48, 6))
     keys = [f"i{one}" for one in range(48)]
     run = lab.runs.from_embeddings(
-        vectors, labels, keys=keys, metadata={name: values}, name="mine", runs=no_runs, normalise=True
+        vectors,
+        labels,
+        keys=keys,
+        metadata={name: values},
+        name="mine",
+        runs=no_runs,
+        normalise=True,
     )
     field = name if name in ("queries", "low", "mAP") else f"{name} (column)"
     page = open_page("check", show="slices", run="mine", by="MAP@R", field=field)
@@ -287,11 +320,17 @@ def test_training_again_takes_the_corrections_along(runs, open_page):
     marks.write(runs, images, {item: marks.Mark("drop") for item in wrong.values()})
     page = open_page("check", show="marks", run="recall")
     assert "2 marked images: 1 for training, 1 for testing" in page.words()
-    next(one for one in page.test.button if one.label == "Train again with these corrections").click().run()
+    next(
+        one for one in page.test.button if one.label == "Train again with these corrections"
+    ).click().run()
     assert page.calm, page.words()
-    changed = run.config.changed("data.corrections", page.test.session_state["form.data.emoji7.corrections"])
+    changed = run.config.changed(
+        "data.corrections", page.test.session_state["form.data.emoji7.corrections"]
+    )
     left = changed.data.create()
     assert page.test.text_input(key="name").value == "recall-2" and left.keys == images.keys
     for name, split in left.splits.items():
-        assert set(images.splits[name].items) - set(split.items) == {item for one, item in wrong.items() if one == name}
+        assert set(images.splits[name].items) - set(split.items) == {
+            item for one, item in wrong.items() if one == name
+        }
     assert settings.confine(changed), "what the dashboard wrote among the runs may be read"

@@ -20,14 +20,18 @@ def test_two_runs_stand_side_by_side_with_true_moves(runs, open_page):
     found = sections(page)
     assert page.gallery("results")["stacked"] is True
     ours, theirs = found["neighbours recall"]["cards"], found["neighbours smooth"]["cards"]
-    alone = open_page(run="smooth", split="test", query=str(item)).section("results", "neighbours")["cards"]
+    alone = open_page(run="smooth", split="test", query=str(item)).section("results", "neighbours")[
+        "cards"
+    ]
     assert [card["id"] for card in theirs] == [card["id"] for card in alone[:8]]
     before = {card["id"]: card["rank"] for card in ours}
     seen = set()
     for card in theirs:
         if card["id"] in before:
             by = before[card["id"]] - card["rank"]
-            expected = ("up", f"▲ {by}") if by > 0 else ("down", f"▼ {-by}") if by < 0 else ("same", "=")
+            expected = (
+                ("up", f"▲ {by}") if by > 0 else ("down", f"▼ {-by}") if by < 0 else ("same", "=")
+            )
             assert (card["move"]["way"], card["move"]["text"]) == expected
             seen.add(expected[0])
     assert seen - {"same"}, "the two models should not agree on everything"
@@ -60,9 +64,13 @@ def test_changed_queries_are_the_ones_that_changed(runs, open_page, source):
 def test_re_ranking_shows_what_it_changed(runs, open_page):
     method = "contextual"
     embedded = lab.runs.open(runs / "recall").embeddings("test")
-    page = open_page(run="recall", split="test", query=str(embedded.items[0]), rival=f"rerank:{method}")
+    page = open_page(
+        run="recall", split="test", query=str(embedded.items[0]), rival=f"rerank:{method}"
+    )
     assert page.calm, page.words()
-    ranking = lab.search.create("exact", k=len(embedded)).build(embedded).rank(embedded, same_source=True)
+    ranking = (
+        lab.search.create("exact", k=len(embedded)).build(embedded).rank(embedded, same_source=True)
+    )
     again = lab.reranking.create(method).rerank(ranking, embedded, embedded)
     expected = embedded.items[again.neighbours[0][:8]].tolist()
     shown = next(s for name, s in sections(page).items() if name.startswith("neighbours re-ranked"))

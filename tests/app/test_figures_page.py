@@ -13,7 +13,14 @@ from lab.core import files
 from lab.core.knobs import describe
 from lab.figures import live_page
 
-OF_EACH_KIND = ["surrogates", "recall_strip", "metric_playground", "gradient_parts", "roadmap_pipeline", "run_curves"]
+OF_EACH_KIND = [
+    "surrogates",
+    "recall_strip",
+    "metric_playground",
+    "gradient_parts",
+    "roadmap_pipeline",
+    "run_curves",
+]
 """At once, with scores or points that are dragged, one that plays, one with code behind it, and one of runs."""
 
 
@@ -38,7 +45,9 @@ def report(page, key: str, values: dict, count: int = 1) -> None:
 
 def test_every_figure_has_a_shelf_and_the_flagship_comes_first():
     topics = figure_topics.topics()
-    assert sorted(name for names in topics.values() for name in names) == sorted(lab.figures.names())
+    assert sorted(name for names in topics.values() for name in names) == sorted(
+        lab.figures.names()
+    )
     first, titles = next(iter(topics.values())), list(topics)
     assert first[0] == "surrogates" and "h_minus" in first
     assert all(title.endswith("?") for title in titles), "a folder of figures asks a question"
@@ -145,11 +154,18 @@ def test_dragged_scores_are_the_figures(no_runs, open_page):
         assert page.calm, page.words()
         assert code(page) == expected.code()
     report(page, "live recall_strip", {**sent["values"], "k": 3}, 3)
-    assert json.loads(page.test.query_params["knobs"]) == {"scores": scores, "pattern": "+-+-", "k": 3}
+    assert json.loads(page.test.query_params["knobs"]) == {
+        "scores": scores,
+        "pattern": "+-+-",
+        "k": 3,
+    }
     again = page.again()
     assert again.gallery("live recall_strip")["values"] == {**sent["values"], "k": 3}
     page.test.button[0].click().run()
-    assert code(page) == "lab.figures.create('recall_strip').figure()" and "knobs" not in page.test.query_params
+    assert (
+        code(page) == "lab.figures.create('recall_strip').figure()"
+        and "knobs" not in page.test.query_params
+    )
 
 
 def test_what_the_browser_cannot_draw_comes_with_its_knobs(no_runs, open_page):
@@ -158,7 +174,11 @@ def test_what_the_browser_cannot_draw_comes_with_its_knobs(no_runs, open_page):
     assert sent["picture"] is None
     report(page, "live ap_strip", {**sent["values"], "loss": "fast_ap"})
     sent = page.gallery("live ap_strip")
-    assert sent["picture"]["code"] == code(page) == "lab.figures.create('ap_strip', loss='fast_ap').figure()"
+    assert (
+        sent["picture"]["code"]
+        == code(page)
+        == "lab.figures.create('ap_strip', loss='fast_ap').figure()"
+    )
 
 
 def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
@@ -168,17 +188,30 @@ def test_dragged_points_stay_until_the_layout_moves(no_runs, open_page):
     assert page.calm, page.words()
     assert "classes='AABB'" in code(page)
     page.test.slider(key="figure.metric_playground.k").set_value(3).run()
-    assert "classes='AABB'" in code(page), "another number of clusters leaves the points where they are"
+    assert "classes='AABB'" in code(page), (
+        "another number of clusters leaves the points where they are"
+    )
     page.test.slider(key="figure.metric_playground.seed").set_value(4).run()
     assert code(page) == lab.figures.create("metric_playground", k=3, seed=4).code()
 
 
-def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(no_runs, open_page, monkeypatch):
+def test_dragged_points_are_in_the_address_as_long_as_it_can_hold_them(
+    no_runs, open_page, monkeypatch
+):
     page = open_page("figures", figure="metric_playground")
-    own = {"x": [0.123456789, 1.0, 4.0, 5.0], "y": [0.0, 0.0, 1.0, 1.0], "classes": "AABB", "fixed": False}
+    own = {
+        "x": [0.123456789, 1.0, 4.0, 5.0],
+        "y": [0.0, 0.0, 1.0, 1.0],
+        "classes": "AABB",
+        "fixed": False,
+    }
     report(page, "points metric_playground", own)
     other = page.again()
-    assert other.calm and code(other) == code(page) and other.test.query_params == page.test.query_params
+    assert (
+        other.calm
+        and code(other) == code(page)
+        and other.test.query_params == page.test.query_params
+    )
     assert json.loads(other.test.query_params["knobs"])["x"][0] == 0.1235
     other.test.query_params.pop("knobs")  # somebody goes back to before the first move
     assert code(other.run()) == "lab.figures.create('metric_playground').figure()"
@@ -198,10 +231,14 @@ def test_the_parts_play(no_runs, open_page):
     page.test.session_state["figure.gradient_parts.part"] = 3
     page.test.session_state["figure.gradient_parts.part due"] = True
     page.run()
-    assert page.test.button(key="figure.gradient_parts.part play button").label == "Play", "it stops at the end"
+    assert page.test.button(key="figure.gradient_parts.part play button").label == "Play", (
+        "it stops at the end"
+    )
 
 
-def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(no_runs, open_page, monkeypatch):
+def test_a_small_training_can_be_stopped_begun_anew_and_is_then_shown(
+    no_runs, open_page, monkeypatch
+):
     made, drawn = [], lab.figures.create("surrogates").figure()
 
     class Training:

@@ -62,7 +62,9 @@ def gift(runs, tmp_path, monkeypatch):
         ("data", {"name": "class_folders", "root": "{secret}"}),
     ],
 )
-def test_every_page_shows_a_gift_and_runs_nothing_of_it(section, values, guest, gift, open_page, tmp_path, monkeypatch):
+def test_every_page_shows_a_gift_and_runs_nothing_of_it(
+    section, values, guest, gift, open_page, tmp_path, monkeypatch
+):
     secret = tmp_path / "secret"
     gift(section, {name: value.format(secret=secret) for name, value in values.items()})
     monkeypatch.setattr("lab.core.files.guest", lambda: guest)
@@ -71,10 +73,14 @@ def test_every_page_shows_a_gift_and_runs_nothing_of_it(section, values, guest, 
     with watched(secret, monkeypatch) as seen:
         page = open_page("browse", run="recall", queries="upload")
         if page.test.get("file_uploader"):
-            page.test.file_uploader(key="upload").set_value(("mine.png", picture.getvalue(), "image/png")).run()
+            page.test.file_uploader(key="upload").set_value(
+                ("mine.png", picture.getvalue(), "image/png")
+            ).run()
         assert not page.test.exception
         said = page.words()
-    assert not [one for one in seen if "secret" in one or "import" in one or "127.0.0.1" in one], seen
+    assert not [one for one in seen if "secret" in one or "import" in one or "127.0.0.1" in one], (
+        seen
+    )
     assert not any(one.startswith(("os.abort", "torch.", "reader")) for one in seen)
     assert "is a program, and this dashboard runs none" in said or "this dashboard" in said, said
 
@@ -89,22 +95,34 @@ def test_a_page_is_drawn_for_a_gift(name, gift, open_page, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("said", [said for said, word in WORDS.items() if "secret" not in word])
-def test_a_form_refuses_programs_and_addresses_in_every_text(said, no_runs, no_worker, tmp_path, monkeypatch):
+def test_a_form_refuses_programs_and_addresses_in_every_text(
+    said, no_runs, no_worker, tmp_path, monkeypatch
+):
     monkeypatch.setenv("LAB_DATA", str(tmp_path / "data"))
     word = WORDS[said]
     for section in lab.runs.SECTIONS.values():
         for entry in section.names() if section.package else (None,):
             knobs = describe(section.knobs_of(entry))
             for knob in knobs:
-                if knob.kind is not str or knob.options or not (knob.path or knob.network or ":" in word):
+                if (
+                    knob.kind is not str
+                    or knob.options
+                    or not (knob.path or knob.network or ":" in word)
+                ):
                     continue
                 needed = {one.name: "data" for one in knobs if one.required and one.kind is str}
                 values = {**needed, knob.name: word, **({"name": entry} if entry else {})}
                 try:
-                    config = lab.runs.RunConfig.of({section.name: [values] if section.many else values})
+                    config = lab.runs.RunConfig.of(
+                        {section.name: [values] if section.many else values}
+                    )
                 except ValueError:
                     continue  # a device, or a name of a catalogue
-                if not (knob.path or knob.network) and said.startswith("a") and "function" not in said:
+                if (
+                    not (knob.path or knob.network)
+                    and said.startswith("a")
+                    and "function" not in said
+                ):
                     continue  # a column may be called so
                 with pytest.raises(ValueError, match="this dashboard"):
                     settings.confine(config)
@@ -146,7 +164,9 @@ def test_no_word_of_a_run_makes_a_page_ask_an_address(name, gift, open_page, run
 
     def change(file, **values):
         path = run.path / file
-        path.write_text(json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values}))
+        path.write_text(
+            json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values})
+        )
 
     for split in run.splits:
         kept = json.loads((run.path / "scores" / f"{split}.json").read_text())

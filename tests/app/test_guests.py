@@ -28,16 +28,22 @@ GUEST = "a token for guests"
 
 WRITES = {
     "make a run": lambda run: lab.runs.create(run.config, run.path.parent, "new"),
-    "import vectors": lambda run: lab.runs.from_embeddings(np.eye(4), list("aabb"), name="x", runs=run.path.parent),
+    "import vectors": lambda run: lab.runs.from_embeddings(
+        np.eye(4), list("aabb"), name="x", runs=run.path.parent
+    ),
     "annotate": lambda run: management.annotate(run, note="mine"),
     "rename": lambda run: waiting.rename(run, "mine"),
     "throw away": waiting.trash,
     "restore": lambda run: management.restore(run.path.parent / management.TRASH / "thrown"),
-    "mark an image": lambda run: marks.write(run.path.parent, run.dataset(), {0: marks.Mark("drop")}),
+    "mark an image": lambda run: marks.write(
+        run.path.parent, run.dataset(), {0: marks.Mark("drop")}
+    ),
     "queue": lambda run: Queue(run.path.parent).add(lab.runs.open("half", run.path.parent)),
     "take out of the queue": lambda run: Queue(run.path.parent).remove("waiting"),
     "move in the queue": lambda run: Queue(run.path.parent).move("waiting", 0),
-    "hand over": lambda run: lab.launchers.send([lab.runs.open("half", run.path.parent)], Sent("slurm")),
+    "hand over": lambda run: lab.launchers.send(
+        [lab.runs.open("half", run.path.parent)], Sent("slurm")
+    ),
     "begin a pre-flight": lambda run: preflight_process.start(run.config),
     "pause the queue": lambda run: Queue(run.path.parent).pause(),
     "start the queue": lambda run: Queue(run.path.parent).ensure_worker(),
@@ -63,7 +69,11 @@ def guest(runs, monkeypatch):
 
 
 def _content(root) -> dict:
-    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and "lock" not in path.name}
+    return {
+        path: path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "lock" not in path.name
+    }
 
 
 @pytest.mark.parametrize("what", WRITES)
@@ -106,6 +116,9 @@ def test_a_guest_is_told_and_the_owner_is_not(few):
 
     half = f"GET / HTTP/1.1\r\nHost: {server.name}\r\n".encode()
     form = f"POST / HTTP/1.1\r\nHost: {server.name}\r\nContent-Length: 9\r\n\r\ntoken".encode()
-    with opened(server.port, 300, half), opened(server.port, 300, form):  # strangers, who have no token
+    with (
+        opened(server.port, 300, half),
+        opened(server.port, 300, form),
+    ):  # strangers, who have no token
         assert "recall" in _words(server, owner) and server.ask("/_stcore/health").status == 200
     assert len(server.log()) < 2_000, "one sentence about it"

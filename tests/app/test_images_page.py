@@ -18,7 +18,9 @@ def ids(page) -> list[int]:
 
 
 def choose(page, *items: int):
-    return page.tell("grid", "chosen", {"ids": list(items), "count": page.gallery("grid")["heard"] + 1})
+    return page.tell(
+        "grid", "chosen", {"ids": list(items), "count": page.gallery("grid")["heard"] + 1}
+    )
 
 
 def press(page, label: str):
@@ -32,14 +34,21 @@ def images(runs):
     return lab.runs.open("recall", runs).dataset()
 
 
-def test_all_images_of_all_splits_are_there_and_can_be_filtered_and_ordered(runs, images, open_page):
+def test_all_images_of_all_splits_are_there_and_can_be_filtered_and_ordered(
+    runs, images, open_page
+):
     page = open_page("grid", run="recall")
     assert page.calm, page.words()
-    assert ids(page) == list(range(120)) and page.section("grid", "images")["title"] == f"{len(images):,} images"
+    assert (
+        ids(page) == list(range(120))
+        and page.section("grid", "images")["title"] == f"{len(images):,} images"
+    )
     validation = images.splits["validation"].items
     name = str(images.class_names[images.labels[validation[0]]])
     found = open_page("grid", run="recall", splits="validation", find=name.upper())
-    assert ids(found) == [item for item in validation.tolist() if name in images.class_names[images.labels[item]]]
+    assert ids(found) == [
+        item for item in validation.tolist() if name in images.class_names[images.labels[item]]
+    ]
     ordered = open_page("grid", run="recall", order="wrong", splits="test", shown="240")
     stored = lab.runs.open("recall", runs).per_query("test")["r@1"]
     right = [card["right"] for card in ordered.section("grid", "images")["cards"]]
@@ -74,7 +83,10 @@ def test_a_selection_is_saved_opened_by_its_address_changed_and_deleted(runs, im
     assert selection.saved(view)["odd ones"].tolist() == [5, 7]
     press(other, "Delete")
     assert marks.read(runs, images) == {}
-    assert "There is no selection odd ones" in open_page("grid", run="recall", selection="odd ones").test.error[0].value
+    assert (
+        "There is no selection odd ones"
+        in open_page("grid", run="recall", selection="odd ones").test.error[0].value
+    )
 
 
 def test_train_without_and_only_on_a_selection(runs, images, open_page):
@@ -100,7 +112,10 @@ def test_an_export_can_be_trained_on(pictures, tmp_path):
     file.write_text(marks.as_table(images, [1, 5, 60], {5: Mark("keep", tags=("a", "b"))}))
     read = lab.data.create("manifest", path=str(file), root=str(pictures))
     assert read.keys == [images.keys[item] for item in (1, 5, 60)]
-    assert read.attributes["tags"].tolist() == ["", "a | b", ""] and read.attributes["answer"].tolist()[1] == "keep"
+    assert (
+        read.attributes["tags"].tolist() == ["", "a | b", ""]
+        and read.attributes["answer"].tolist()[1] == "keep"
+    )
 
 
 def test_a_hundred_thousand_images_come_by_pages_and_the_browser_fetches_their_pictures(
@@ -112,7 +127,11 @@ def test_a_hundred_thousand_images_come_by_pages_and_the_browser_fetches_their_p
     monkeypatch.setattr(cache, "images", lambda *_: images)
     made = count_calls("app.results.cache._thumbnail")
     page = open_page("grid", run="smooth", page="3", find="9 .png")
-    assert page.calm and ids(page) == [at for at in range(many) if "9" in str(at)][240:360] and not made
+    assert (
+        page.calm
+        and ids(page) == [at for at in range(many) if "9" in str(at)][240:360]
+        and not made
+    )
     assert page.section("grid", "images")["cards"][0]["src"].startswith("/rankscope/pictures/")
 
 

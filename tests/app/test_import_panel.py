@@ -31,7 +31,11 @@ def press(page):
 
 def asked(page, **values):
     for key, value in values.items():
-        found = [one for kind in ("selectbox", "text_input", "button_group") for one in getattr(page.test, kind)]
+        found = [
+            one
+            for kind in ("selectbox", "text_input", "button_group")
+            for one in getattr(page.test, kind)
+        ]
         next(one for one in found if one.key == f"{key} brought").set_value(value).run()
     return page
 
@@ -63,11 +67,15 @@ def test_a_folder_is_embedded_by_a_trained_run(runs, home, open_page):
     assert len(run.embeddings()) == 64 and len(run.dataset().class_names) == 16
 
 
-@pytest.mark.parametrize("word", ["module:function", "net.pt", "net.ONNX", "../net", "hf-hub:someone/net", ""])
+@pytest.mark.parametrize(
+    "word", ["module:function", "net.pt", "net.ONNX", "../net", "hf-hub:someone/net", ""]
+)
 def test_a_program_is_never_run_from_a_page(word):
     assert not import_panel.is_model(word)
 
 
 def test_names_of_models_are_taken():
-    assert import_panel.is_model("resnet50") and import_panel.is_model("vit_small_patch14_dinov2.lvd142m")
+    assert import_panel.is_model("resnet50") and import_panel.is_model(
+        "vit_small_patch14_dinov2.lvd142m"
+    )
     assert set(PROGRAMS) == set(FILES), "every file that is a program is known here"

@@ -19,10 +19,17 @@ def imported(no_runs, pictures, monkeypatch):
     means = random.normal(size=(16, 12))
     vectors = np.repeat(means, 4, axis=0) + 0.6 * random.normal(size=(64, 12))
     labels = [path.parent.name for path in paths]
-    given = {"normalise": True, "runs": no_runs, "encoder": "my model", "metadata": {"colour": ["red", "green"] * 32}}
+    given = {
+        "normalise": True,
+        "runs": no_runs,
+        "encoder": "my model",
+        "metadata": {"colour": ["red", "green"] * 32},
+    }
     monkeypatch.setenv("LAB_DATA", str(pictures))
     lab.runs.from_embeddings(vectors, labels, paths, name="pictured", **given)
-    lab.runs.from_embeddings(vectors, labels, keys=[p.name + p.parent.name for p in paths], name="worded", **given)
+    lab.runs.from_embeddings(
+        vectors, labels, keys=[p.name + p.parent.name for p in paths], name="worded", **given
+    )
     lab.runs.from_embeddings(vectors, name="bare", **given)
     return no_runs
 
@@ -32,9 +39,13 @@ def partly(imported, pictures):
     """A run of the same pictures, of which every third has no class."""
     paths = sorted(pictures.glob("*/*.png"))
     random = np.random.default_rng(0)
-    vectors = np.repeat(random.normal(size=(16, 12)), 4, axis=0) + 0.6 * random.normal(size=(64, 12))
+    vectors = np.repeat(random.normal(size=(16, 12)), 4, axis=0) + 0.6 * random.normal(
+        size=(64, 12)
+    )
     labels = [None if row % 3 == 0 else path.parent.name for row, path in enumerate(paths)]
-    return lab.runs.from_embeddings(vectors, labels, paths, name="partly", normalise=True, runs=imported)
+    return lab.runs.from_embeddings(
+        vectors, labels, paths, name="partly", normalise=True, runs=imported
+    )
 
 
 @pytest.mark.parametrize("page", [*PAGES, "threshold"])
@@ -42,7 +53,10 @@ def test_every_page_takes_images_without_a_class(partly, open_page, page):
     seen = open_page(page, **{"watched" if page == "watch" else "run": "partly"})
     assert seen.calm, seen.words()
     if page in ("browse", "check"):
-        assert "22 of 64 gallery images have no class; they are left out of every score." in seen.words()
+        assert (
+            "22 of 64 gallery images have no class; they are left out of every score."
+            in seen.words()
+        )
 
 
 def test_an_image_without_a_class_is_marked_unknown_and_has_no_rank(partly, open_page):
@@ -54,9 +68,15 @@ def test_an_image_without_a_class_is_marked_unknown_and_has_no_rank(partly, open
     assert ranked == list(range(1, len(ranked) + 1))
     page = open_page("browse", run="partly", query="3")
     cards = page.section("results", "neighbours")["cards"]
-    assert {card["right"] for card in cards} == {"unknown"} and [card["rank"] for card in cards][:3] == [1, 2, 3]
+    assert {card["right"] for card in cards} == {"unknown"} and [card["rank"] for card in cards][
+        :3
+    ] == [1, 2, 3]
     page = open_page("map", run="partly", item="4")
-    assert {card["right"] for card in page.section("map images", "neighbours")["cards"]} <= {True, False, "unknown"}
+    assert {card["right"] for card in page.section("map images", "neighbours")["cards"]} <= {
+        True,
+        False,
+        "unknown",
+    }
 
 
 def test_check_confuses_and_doubts_images_with_a_class_alone(partly, open_page):
@@ -91,7 +111,10 @@ def test_watch_says_that_nothing_was_trained_and_draws_no_empty_chart(imported, 
         for step in (1, 2, 3):
             run.log(step, loss=1 / step)
     page = open_page("watch", watched="loop")
-    assert len(page.test.get("plotly_chart")) == 1 and progress_words(run.run.status) == "finished, step 3"
+    assert (
+        len(page.test.get("plotly_chart")) == 1
+        and progress_words(run.run.status) == "finished, step 3"
+    )
 
 
 def test_without_labels_nothing_is_right_or_wrong(imported, open_page):
@@ -109,14 +132,19 @@ def test_metadata_colours_the_map(imported, open_page):
     assert {line["name"] for line in legend} == {"red", "green"}
 
 
-def test_a_page_to_mail_shows_no_pictures_that_the_dashboard_may_not_read(imported, open_page, tmp_path, monkeypatch):
+def test_a_page_to_mail_shows_no_pictures_that_the_dashboard_may_not_read(
+    imported, open_page, tmp_path, monkeypatch
+):
     monkeypatch.setenv("LAB_DATA", str(tmp_path))
     page = open_page("runs", runs="pictured")
     for label in ("Make an HTML report", "Make a page to explore"):
         next(b for b in page.test.button if b.label == label).click().run()
         made = page.test.session_state["page to mail"][2]
         assert "lies outside the folders that this dashboard may read" in made
-        assert "<img" not in made and ".webp" not in made.partition("<script")[2].partition("worker")[0]
+        assert (
+            "<img" not in made
+            and ".webp" not in made.partition("<script")[2].partition("worker")[0]
+        )
 
 
 @pytest.fixture
@@ -140,6 +168,8 @@ def test_a_training_of_ones_own_is_shown_and_says_how_it_goes_on(own, no_runs, o
     assert seen.calm and "lab.resume('own', encoder=..., loss=...)" in seen.words()
     assert "Resume" not in [button.label for button in seen.test.button]
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 20 * 20, 8))
-    lab.resume("own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), runs=no_runs)
+    lab.resume(
+        "own", net, lambda e, y: ((e @ e.T - (y[:, None] == y).float()) ** 2).mean(), runs=no_runs
+    )
     for page in ("browse", "inspect", "runs"):
         assert open_page(page, run="own").calm, page

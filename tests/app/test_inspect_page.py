@@ -48,13 +48,17 @@ def test_pulls_and_pushes_on_the_images_are_the_gradients_of_the_pairs(runs, ope
 def test_every_part_of_the_page(runs, open_page, part):
     page = open_page("inspect", run="recall", show=part)
     assert page.calm, page.words()
-    assert set(page.test.query_params) == {"run", "loss", "query", "show"}, "what stands at its default stays out"
+    assert set(page.test.query_params) == {"run", "loss", "query", "show"}, (
+        "what stands at its default stays out"
+    )
 
 
 @pytest.mark.parametrize("name", ["contextual", "cross_entropy"])
 def test_every_loss_can_be_asked(runs, open_page, name):
     """Losses of each kind: its form, its gradient on the images, or one sentence why not."""
-    page = open_page("inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name)
+    page = open_page(
+        "inspect", run="recall", batch=saved(lab.runs.open(runs / "recall"))[0], loss=name
+    )
     assert not page.test.exception
     assert page.calm, page.words()
     assert page.section("inspected", "near")["cards"]
@@ -68,7 +72,9 @@ def test_wrong_directions_lead_to_their_query(runs, open_page):
     page = open_page("inspect", run="recall", show="wrong", loss="contextual")
     listed = page.section("pairs Pairs that go against their label", "pairs")["cards"]
     assert listed, "the contextual loss pulls on whole neighbourhoods"
-    assert all(card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed)
+    assert all(
+        card["bar"]["wrong"] and card["src"].startswith("data:image/webp") for card in listed
+    )
     page.pick("pairs Pairs that go against their label", "pairs", listed[0]["id"])
     assert page.calm, page.words()
     assert "show" not in page.test.query_params and page.section("inspected", "near")["cards"]
@@ -91,7 +97,9 @@ def test_the_shown_query_is_a_batch(runs, open_page):
 def test_the_sampler_draws_as_in_training_and_another_batch_on_demand(runs, open_page):
     page = open_page("inspect", run="recall")
     first = {card["id"] for card in page.section("inspected batch", "batch")["cards"]}
-    next(button for button in page.test.button if button.label == "Draw another batch").click().run()
+    next(
+        button for button in page.test.button if button.label == "Draw another batch"
+    ).click().run()
     drawn = page.section("inspected batch", "batch")["cards"]
     assert {card["id"] for card in drawn} != first and page.test.query_params["sampled"] == "1"
     assert page.again().section("inspected batch", "batch")["cards"] == drawn
@@ -104,12 +112,18 @@ def test_a_batch_with_nan_names_its_images_and_inspects_the_rest(runs, open_page
     run = lab.runs.open(runs / "recall")
     _, arrays = saved(run)
     arrays["embeddings"][5] = np.nan
-    Writer(run).arrays("failure", "step_00000007", arrays, {"step": 7, "sentence": "Training stopped at step 7."})
+    Writer(run).arrays(
+        "failure", "step_00000007", arrays, {"step": 7, "sentence": "Training stopped at step 7."}
+    )
     page = open_page("inspect", run="recall", batch="failure")
     assert page.calm, page.words()
-    assert [card["id"] for card in page.section("broken", "broken")["cards"]] == [int(arrays["items"][5])]
+    assert [card["id"] for card in page.section("broken", "broken")["cards"]] == [
+        int(arrays["items"][5])
+    ]
     assert "Training stopped at step 7" in page.words()
-    assert int(arrays["items"][5]) not in [c["id"] for c in page.section("inspected", "near")["cards"]]
+    assert int(arrays["items"][5]) not in [
+        c["id"] for c in page.section("inspected", "near")["cards"]
+    ]
 
 
 PROXIES = {
@@ -142,13 +156,20 @@ def test_class_weights_are_the_learnt_ones_where_the_run_has_them(tmp_path, trai
     other, labels, told = batches.loss_for(run, ChosenLoss("arc_face", {}), batch, "test")
     assert "are random: this run was trained with Proxy-Anchor" in told
     assert labels.max() == len(np.unique(batch.embedded.labels)) - 1
-    drawn = batches.InspectedBatch(EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values())))
-    assert "are random: this run was trained on other classes" in batches.loss_for(run, asked, drawn, "test")[2]
+    drawn = batches.InspectedBatch(
+        EmbeddingSet(*(column[:40] for column in vars(run.embeddings("test")).values()))
+    )
+    assert (
+        "are random: this run was trained on other classes"
+        in batches.loss_for(run, asked, drawn, "test")[2]
+    )
 
 
 def test_random_weights_are_said(runs, open_page):
     page = open_page("inspect", run="recall", loss="arc_face", show="bounds")
-    assert page.calm and "are random: this run was trained with Recall@k" in page.words().replace("\\", "")
+    assert page.calm and "are random: this run was trained with Recall@k" in page.words().replace(
+        "\\", ""
+    )
 
 
 @pytest.mark.parametrize(("part", "bad"), [("bounds", "saved-999"), ("images", "nan")])
@@ -156,12 +177,16 @@ def test_a_bad_address_falls_back(runs, open_page, part, bad):
     names = ("batch", "loss", "query", "sampled", "bounded", "knobs")
     page = open_page("inspect", run="smooth", show=part, **dict.fromkeys(names, bad))
     assert page.calm, page.words()
-    assert {"query", "loss", "batch"} <= set(page.test.query_params) and f"query {bad}" in page.test.warning[0].value
+    assert {"query", "loss", "batch"} <= set(
+        page.test.query_params
+    ) and f"query {bad}" in page.test.warning[0].value
 
 
 def test_a_click_looks_up_what_was_found_of_its_batch(runs, open_page, count_calls):
     """What makes a click quick: the pairs of a batch are inspected once, whichever of its images is asked."""
-    calls = count_calls("lab.inspect.pair_gradients", "lab.inspect.query_values", "lab.runs.Run.embeddings")
+    calls = count_calls(
+        "lab.inspect.pair_gradients", "lab.inspect.query_values", "lab.runs.Run.embeddings"
+    )
     page = open_page("inspect", run="recall", sampled="3")  # a batch that no other test draws
     assert [name for name, *_ in calls].count("lab.inspect.pair_gradients") == 1
     calls.clear()

@@ -24,9 +24,17 @@ def drawn(page) -> dict:
     sent = page.gallery("map drawn")
     files = {name: served.read(file) for name, file in sent.pop("files").items()}
     ids, places = files["ids"], files["after"].reshape(-1, 2)
-    bits = np.unpackbits(files["selected"], count=len(ids)) if "selected" in files else np.zeros(len(ids))
+    bits = (
+        np.unpackbits(files["selected"], count=len(ids))
+        if "selected" in files
+        else np.zeros(len(ids))
+    )
     columns = {name: files[name].tolist() for name in ("names", "categories")}
-    of = {"ids": ids.tolist(), "x": places[:, 0].tolist(), "selected": ids[bits.astype(bool)].tolist()}
+    of = {
+        "ids": ids.tolist(),
+        "x": places[:, 0].tolist(),
+        "selected": ids[bits.astype(bool)].tolist(),
+    }
     return sent | columns | of
 
 
@@ -50,7 +58,9 @@ def test_a_picked_point_shows_its_neighbours_in_the_full_space(runs, open_page):
     expected = true_neighbours(embedded, item, 5)
     assert [line["to"] for line in drawn(page)["lines"]] == expected
     labels = dict(zip(embedded.items.tolist(), embedded.labels.tolist(), strict=True))
-    assert [line["right"] for line in drawn(page)["lines"]] == [labels[one] == labels[item] for one in expected]
+    assert [line["right"] for line in drawn(page)["lines"]] == [
+        labels[one] == labels[item] for one in expected
+    ]
     listed = page.section("map images", "neighbours")["cards"]
     assert [card["id"] for card in listed] == expected
     # From the grid back to the map: a card becomes the picked point, and the address says so.
@@ -85,7 +95,9 @@ def test_colours_follow_any_attribute_and_sum_up_what_is_rare(runs, open_page):
         shown = drawn(page)
         counts = np.bincount(shown["categories"], minlength=len(shown["legend"]))
         assert counts.tolist() == [line["count"] for line in shown["legend"]], field
-        assert len({(line["mark"], line["colour"]) for line in shown["legend"]}) == len(shown["legend"])
+        assert len({(line["mark"], line["colour"]) for line in shown["legend"]}) == len(
+            shown["legend"]
+        )
     page.test.selectbox(key="colour").set_value("vendor").run()
     shown = drawn(page)
     names = [shown["legend"][category]["name"] for category in shown["categories"]]
@@ -104,7 +116,9 @@ def test_many_values_keep_the_marks_for_those_in_the_selection():
     assert (line_of[250:255] == 0).all() and line_of[297] == 1
     looks = []  # a value looks the same in every split
     for counts in ((5, 1, 3), (1, 4, 2)):
-        known, codes = np.unique(np.repeat(["Food", "Objects", "Smileys"], counts), return_inverse=True)
+        known, codes = np.unique(
+            np.repeat(["Food", "Objects", "Smileys"], counts), return_inverse=True
+        )
         lines, _ = colouring.coded_legend(known.tolist(), codes, np.zeros(len(codes), bool))
         looks.append({line.name: (line.mark, line.colour) for line in lines})
     assert looks[0] == looks[1]
@@ -119,7 +133,9 @@ def test_validations_over_time_are_moments_of_one_map(runs, open_page):
     page.test.select_slider(key="step").set_value(10).run()
     after = drawn(page)
     assert page.test.query_params["step"] == "10"
-    assert (before["of"], before["ids"]) == (after["of"], after["ids"]), "the points stay, their places move"
+    assert (before["of"], before["ids"]) == (after["of"], after["ids"]), (
+        "the points stay, their places move"
+    )
     assert before["x"] != after["x"]
     whole = of_run.sheet(run, "test")
     assert whole.nearest_right.mean() == pytest.approx(np.nanmean(run.per_query("test")["r@1"]))
@@ -155,7 +171,11 @@ def test_a_slow_map_is_drawn_once_by_a_process_of_its_own_and_kept(runs, open_pa
     chart.start()  # another tab
     assert json.loads(chart._job.read_text())["worker"] == worker
     deadline = time.monotonic() + 300
-    while chart.read() is None and chart.progress["state"] == "working" and time.monotonic() < deadline:
+    while (
+        chart.read() is None
+        and chart.progress["state"] == "working"
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.2)
     found = chart.read()
     assert found is not None, chart.progress
@@ -180,11 +200,17 @@ def test_the_page_opens_on_umap_where_that_is_laid_out(runs, open_page):
     assert drawn(open_page("map", run="recall", split="validation"))["alt"].startswith("PCA map")
 
 
-def test_one_process_lays_out_every_split_when_a_run_of_the_queue_has_ended(no_runs, monkeypatch, train_tiny):
+def test_one_process_lays_out_every_split_when_a_run_of_the_queue_has_ended(
+    no_runs, monkeypatch, train_tiny
+):
     started = []
-    monkeypatch.setattr(Chart, "start", lambda chart, *others: started.append((chart.method, chart.split, *others)))
+    monkeypatch.setattr(
+        Chart, "start", lambda chart, *others: started.append((chart.method, chart.split, *others))
+    )
     run = train_tiny(no_runs, "first")
-    assert main(["train", "--resume", "first", "--runs", str(no_runs), "--quiet"]) == 0 and not started
+    assert (
+        main(["train", "--resume", "first", "--runs", str(no_runs), "--quiet"]) == 0 and not started
+    )
     write_json(run.path / "launch.json", {})
     assert main(["train", "--resume", "first", "--runs", str(no_runs), "--quiet"]) == 0
     assert started == [("umap", "test", "validation")]
@@ -202,18 +228,30 @@ def test_choices_are_in_the_address(runs, open_page):
     assert other.calm and other.test.query_params == page.test.query_params
     assert set(other.test.query_params) == {"run", "colour", "near", "item"}
     shown = drawn(page)
-    assert drawn(other) | {"selected": inside, "alt": shown["alt"]} == shown and not drawn(other)["selected"]
+    assert (
+        drawn(other) | {"selected": inside, "alt": shown["alt"]} == shown
+        and not drawn(other)["selected"]
+    )
 
 
 def test_numbers_are_a_scale_from_low_to_high():
     numbers = np.concatenate([np.linspace(0, 1, 99), [1000.0, np.nan]])
     lines, steps = colouring.scale(numbers)
-    assert [line.colour for line in lines[:-1]] == list(colouring.SHADES) and lines[-1].name == "no number"
+    assert [line.colour for line in lines[:-1]] == list(colouring.SHADES) and lines[
+        -1
+    ].name == "no number"
     assert (np.diff(steps[:99]) >= 0).all() and steps[99] == 7 and steps[100] == 8
     assert all(line.count > 5 for line in lines[:-1]), "one strange value does not take all colours"
     assert [line.count for line in lines] == np.bincount(steps).tolist()
     known = [f"{value / 10}" for value in range(30)]
     codes, nobody = np.arange(30), np.zeros(30, bool)
     assert colouring.by_value("weight", known, codes, nobody)[0][0].name.startswith("below ")
-    assert colouring.by_value("class", known, codes, nobody)[0][0].name == "0.0", "a class is no quantity"
-    assert colouring.by_value("weight", [*known, "heavy"], np.arange(31), np.zeros(31, bool))[0][0].name == "0.0"
+    assert colouring.by_value("class", known, codes, nobody)[0][0].name == "0.0", (
+        "a class is no quantity"
+    )
+    assert (
+        colouring.by_value("weight", [*known, "heavy"], np.arange(31), np.zeros(31, bool))[0][
+            0
+        ].name
+        == "0.0"
+    )

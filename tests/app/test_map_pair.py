@@ -37,7 +37,9 @@ def test_two_runs_share_neighbours_and_a_click_leads_to_browse_with_both(runs, o
     near = nearest(one.vectors[order], 5), nearest(other.vectors[theirs], 5)
     shares = [len(set(a) & set(b)) / 5 for a, b in zip(*map(np.ndarray.tolist, near), strict=True)]
     assert f"{np.mean(shares):.0%} are the same in both" in page.words().replace("\\", "")
-    fifths = [next(fifth for fifth in range(5) if share <= (fifth + 1) / 5 + 1e-9) for share in shares]
+    fifths = [
+        next(fifth for fifth in range(5) if share <= (fifth + 1) / 5 + 1e-9) for share in shares
+    ]
     assert shown["categories"].tolist() == fifths
     assert [line["count"] for line in shown["legend"]] == np.bincount(fifths, minlength=5).tolist()
     assert shown[f"filter {pair.OVERLAP}"].tolist() == [round(5 * share) for share in shares]
@@ -46,7 +48,9 @@ def test_two_runs_share_neighbours_and_a_click_leads_to_browse_with_both(runs, o
     item = int(shown["ids"][3])
     page.tell("two maps drawn", "picked", {"id": item})
     assert page.calm and page.test.query_params["item"] == str(item)
-    sections = {name: page.section("two maps images", name)["cards"] for name in ("recall", "smooth")}
+    sections = {
+        name: page.section("two maps images", name)["cards"] for name in ("recall", "smooth")
+    }
     for at, name in enumerate(("recall", "smooth")):
         assert [card["id"] for card in sections[name]] == shown["ids"][near[at][3]].tolist()
     again = page.again()
@@ -64,13 +68,17 @@ def test_an_earlier_step_is_the_first_of_the_two(runs, open_page):
     assert set(shown["ids"]) == set(frame["items"])
     inside = shown["ids"][4:12].tolist()
     page.tell("two maps drawn", "lassoed", {"ids": inside})
-    assert {card["id"] for card in page.section("two maps images", "selection")["cards"]} == set(inside)
+    assert {card["id"] for card in page.section("two maps images", "selection")["cards"]} == set(
+        inside
+    )
 
 
 def test_the_second_map_lies_on_the_first(runs):
     one = lab.runs.open(runs / "recall").embeddings("test")
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(one.vectors.shape[1],) * 2))[0]
-    other = type(one)((one.vectors @ turn)[::-1].astype(np.float32), one.labels[::-1], one.items[::-1])
+    other = type(one)(
+        (one.vectors @ turn)[::-1].astype(np.float32), one.labels[::-1], one.items[::-1]
+    )
     two = of_run.two_maps(one, other, "pca")
     np.testing.assert_allclose(two.after, two.before, atol=1e-3)
     assert (np.sort(two.near[0][:, :5]) == np.sort(two.near[1][:, :5])).mean() > 0.99
@@ -82,10 +90,16 @@ def test_histograms_have_a_bar_a_value_or_equal_steps():
     values = [f"v{one:02}" for one in range(40)]
     codes = np.repeat(np.arange(40), np.arange(40, 0, -1))
     words = colouring.bars("maker", values, codes)
-    assert len(words.labels) == colouring.BARS and words.labels[0] == "v00" and words.labels[-1] == "17 others"
+    assert (
+        len(words.labels) == colouring.BARS
+        and words.labels[0] == "v00"
+        and words.labels[-1] == "17 others"
+    )
     assert np.bincount(words.codes).tolist() == [*range(40, 17, -1), sum(range(1, 18))]
     numbers = colouring.bars("year", [str(1990 + one) for one in range(30)], np.arange(30))
     counted = np.bincount(numbers.codes, minlength=colouring.BARS)
-    assert counted.sum() == 30 and counted.min() >= 1 and numbers.labels[0].startswith("1990 to 1991")
+    assert (
+        counted.sum() == 30 and counted.min() >= 1 and numbers.labels[0].startswith("1990 to 1991")
+    )
     few = colouring.bars("side", ["", "left"], np.array([0, 1, 1]))
     assert few.labels == ["(none)", "left"] and few.codes.tolist() == [0, 1, 1]

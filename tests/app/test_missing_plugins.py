@@ -28,14 +28,22 @@ def stored(run, section: str, value: dict) -> None:
     path.write_text(yaml.safe_dump({**config, section: {**config[section], **value}}), "utf-8")
 
 
-@pytest.mark.parametrize(("name", "label", "others"), [("train", "loss", 20), ("browse", "Compare with", 3)])
-def test_a_broken_plug_in_is_not_offered_and_one_sentence_says_why(runs, broken, open_page, name, label, others):
+@pytest.mark.parametrize(
+    ("name", "label", "others"), [("train", "loss", 20), ("browse", "Compare with", 3)]
+)
+def test_a_broken_plug_in_is_not_offered_and_one_sentence_says_why(
+    runs, broken, open_page, name, label, others
+):
     page = open_page(name, **({"settings": "yes", "tab": "Loss"} if name == "train" else {}))
     assert page.calm
     (box,) = (one for one in page.test.selectbox if one.label.lower() == label.lower())
     assert len(box.options) > others and not any("gone" in one for one in box.options)
     kind = "re-ranker" if name == "browse" else "loss"
-    said = [one.value for one in page.test.caption if "Cannot be chosen" in one.value and kind in one.value]
+    said = [
+        one.value
+        for one in page.test.caption
+        if "Cannot be chosen" in one.value and kind in one.value
+    ]
     assert len(said) == 1 and "no_such_module" in said[0].replace("\\", "")
 
 

@@ -18,12 +18,18 @@ def shown(page, section: str = "neighbours") -> list[int]:
 
 def test_every_moment_is_searched_in_its_own_space(runs, open_page):
     run = lab.runs.open(runs / "recall")
-    spaces = {step: frame(path) for step, path in run.frames().items()} | {None: run.embeddings("validation")}
+    spaces = {step: frame(path) for step, path in run.frames().items()} | {
+        None: run.embeddings("validation")
+    }
     item = int(spaces[None].items[7])
     page = open_page("browse", run="recall", split="validation", query=str(item))
-    assert page.calm and "step" not in page.test.query_params, "the end is where the slider stands by itself"
+    assert page.calm and "step" not in page.test.query_params, (
+        "the end is where the slider stands by itself"
+    )
     for step in (5, 10, None):
-        page.test.select_slider(key="step").set_value(run_choice.FINAL if step is None else step).run()
+        page.test.select_slider(key="step").set_value(
+            run_choice.FINAL if step is None else step
+        ).run()
         assert page.calm, page.words()
         expected = nearest(spaces[step], item, 24)
         assert shown(page) == expected[: len(shown(page))], step
@@ -32,20 +38,26 @@ def test_every_moment_is_searched_in_its_own_space(runs, open_page):
     for name in ("map", "check"):  # the same moment, by the address
         other = open_page(name, **page.test.query_params)
         assert other.calm and "after step 5" in other.words(), other.words()
-    assert "upload" not in page.test.radio(key="source").options, "the encoder of an earlier step is not kept"
+    assert "upload" not in page.test.radio(key="source").options, (
+        "the encoder of an earlier step is not kept"
+    )
 
 
 def test_two_runs_are_compared_after_the_same_step(runs, open_page):
     other = lab.runs.open(runs / "smooth")
     item = int(other.embeddings("validation").items[3])
-    page = open_page("browse", run="recall", split="validation", step="5", rival="run:smooth", query=str(item))
+    page = open_page(
+        "browse", run="recall", split="validation", step="5", rival="run:smooth", query=str(item)
+    )
     assert page.calm and page.words().count("after step 5") == 2, page.words()
     right = next(one for one in page.gallery("results")["sections"] if "smooth" in one["title"])
     expected = nearest(frame(other.frames()[5]), item, 24)
     assert [card["id"] for card in right["cards"]] == expected[: len(right["cards"])]
 
 
-def test_a_run_at_work_shows_its_newest_moment_until_the_slider_is_moved(runs, open_page, monkeypatch):
+def test_a_run_at_work_shows_its_newest_moment_until_the_slider_is_moved(
+    runs, open_page, monkeypatch
+):
     shutil.rmtree(runs / "smooth")
     run = lab.runs.open(runs / "recall")
     shutil.rmtree(run.path / "embeddings")
@@ -67,13 +79,17 @@ def test_a_run_at_work_shows_its_newest_moment_until_the_slider_is_moved(runs, o
 
 
 @pytest.mark.parametrize("name", ["browse", "map", "check"])
-def test_a_moment_that_the_training_has_removed_meanwhile_is_said(runs, open_page, monkeypatch, name):
+def test_a_moment_that_the_training_has_removed_meanwhile_is_said(
+    runs, open_page, monkeypatch, name
+):
     """A training thins its moments out while it goes on, at times between a look at the folder and the reading."""
     run, view = lab.runs.open(runs / "recall"), run_choice.view
     before = view(run)
     run.frames()[5].unlink()
     cache.collection.clear()
-    monkeypatch.setattr(run_choice, "view", lambda one: before if one.name == "recall" else view(one))
+    monkeypatch.setattr(
+        run_choice, "view", lambda one: before if one.name == "recall" else view(one)
+    )
     page = open_page(name, run="recall", split="validation", step="5")
     assert not page.test.exception and "unexpected error" not in page.words()
     assert "step 5" in page.words() and "hoose another step" in page.words(), page.words()
@@ -84,11 +100,22 @@ def test_what_was_learnt_last_and_forgotten_again_can_be_asked(runs, open_page):
     labels, seen = run.dataset().labels, {}
     for step, path in run.frames().items():
         moment = frame(path)
-        seen[step] = [bool(labels[nearest(moment, item, 1)[0]] == labels[item]) for item in moment.items.tolist()]
+        seen[step] = [
+            bool(labels[nearest(moment, item, 1)[0]] == labels[item])
+            for item in moment.items.tolist()
+        ]
     first, middle, last = seen.values()
     steps = list(seen)
-    learnt = [steps[2 if not b else 1] for a, b, c in zip(first, middle, last, strict=True) if c and not (a and b)]
-    forgotten = [steps[2 if b else 1] for a, b, c in zip(first, middle, last, strict=True) if not c and (a or b)]
+    learnt = [
+        steps[2 if not b else 1]
+        for a, b, c in zip(first, middle, last, strict=True)
+        if c and not (a and b)
+    ]
+    forgotten = [
+        steps[2 if b else 1]
+        for a, b, c in zip(first, middle, last, strict=True)
+        if not c and (a or b)
+    ]
     for source, expected in (("learnt", learnt), ("forgotten", forgotten)):
         page = open_page("browse", run="recall", split="validation", queries=source)
         assert page.calm, page.words()
@@ -96,4 +123,7 @@ def test_what_was_learnt_last_and_forgotten_again_can_be_asked(runs, open_page):
         assert offered["note"].startswith(f"{len(expected)} of 239 queries")
         told = [f"step {step}" for step in sorted(expected, reverse=True)]
         assert [card["value"] for card in offered["cards"]] == told[: len(offered["cards"])]
-    assert "learnt" not in open_page("browse", run="recall", split="test").test.radio(key="source").options
+    assert (
+        "learnt"
+        not in open_page("browse", run="recall", split="test").test.radio(key="source").options
+    )

@@ -12,7 +12,9 @@ import lab.runs
 
 VIEWS = Path(app.views.__path__[0])
 PAGES = [module.name for module in pkgutil.iter_modules([str(VIEWS)]) if module.ispkg]
-OF_A_RUN = [name for name in PAGES if "choose_run(" in (VIEWS / name / "page.py").read_text("utf-8")]
+OF_A_RUN = [
+    name for name in PAGES if "choose_run(" in (VIEWS / name / "page.py").read_text("utf-8")
+]
 """Found, so that a new page is tried, too."""
 
 
@@ -20,7 +22,9 @@ def test_pages_of_a_run_are_found():
     assert {"browse", "map", "grid", "inspect", "check", "threshold", "two_stage"} <= set(OF_A_RUN)
 
 
-@pytest.mark.parametrize(("name", "of"), [*((name, "run") for name in OF_A_RUN), ("watch", "watched")])
+@pytest.mark.parametrize(
+    ("name", "of"), [*((name, "run") for name in OF_A_RUN), ("watch", "watched")]
+)
 def test_it_is_said_and_not_replaced(runs, open_page, tmp_path, name, of):
     page = open_page(name, **{of: "smooth"})
     assert page.calm and page.test.query_params[of] == "smooth", page.words()
@@ -30,7 +34,9 @@ def test_it_is_said_and_not_replaced(runs, open_page, tmp_path, name, of):
         page.run()
         assert "The run smooth is not in this folder" in page.words() and page.calm
         assert page.test.query_params == address, "the address stays"
-    assert not page.test.get("bidi_component") or "recall" not in str(page.test.selectbox(key=f"{of} instead").value)
+    assert not page.test.get("bidi_component") or "recall" not in str(
+        page.test.selectbox(key=f"{of} instead").value
+    )
     (tmp_path / "away").rename(runs / "smooth")
     page.run()
     assert page.calm and "not in this folder" not in page.words()
@@ -42,7 +48,11 @@ def test_another_run_is_shown_when_somebody_chooses_it(runs, open_page, tmp_path
     (runs / "smooth").rename(tmp_path / "away")
     page.run()
     page.test.selectbox(key="run instead").select("recall").run()
-    assert page.calm and page.test.query_params["run"] == "recall" and "not in this folder" not in page.words()
+    assert (
+        page.calm
+        and page.test.query_params["run"] == "recall"
+        and "not in this folder" not in page.words()
+    )
     (tmp_path / "away").rename(runs / "smooth")
     page.run()
     assert page.test.query_params["run"] == "recall", "a choice wins"
@@ -53,7 +63,10 @@ def test_the_only_run(runs, open_page, tmp_path):
     page = open_page("browse", run="smooth")
     (runs / "smooth").rename(tmp_path / "away")
     page.run()
-    assert "The run smooth is not in this folder" in page.words() and page.test.query_params["run"] == "smooth"
+    assert (
+        "The run smooth is not in this folder" in page.words()
+        and page.test.query_params["run"] == "smooth"
+    )
     (tmp_path / "away").rename(runs / "smooth")
     assert page.run().calm and "not in this folder" not in page.words()
 
@@ -78,7 +91,10 @@ def test_a_run_that_is_compared_with(runs, open_page, tmp_path, name, of):
     assert page.calm and page.test.query_params[of] == "run:smooth", page.words()
     (runs / "smooth").rename(tmp_path / "away")
     page.run()
-    assert "run:smooth" in page.words().replace("\\", "") and page.test.query_params[of] == "run:smooth"
+    assert (
+        "run:smooth" in page.words().replace("\\", "")
+        and page.test.query_params[of] == "run:smooth"
+    )
     (tmp_path / "away").rename(runs / "smooth")
     page.run()
     assert page.calm and page.test.query_params[of] == "run:smooth"

@@ -46,13 +46,20 @@ def test_a_folder_of_42_classes_is_found_and_queued(photos, open_page, no_worker
     assert page.section("my sample", "sample")["title"] == "42 classes, 145 images"
     assert len(page.section("my sample", "sample")["cards"]) == 12
     labels = [one.label for one in page.test.expander]
-    assert "From 2 images (kind 0) to 5 (kind 7) in a class" in labels and "What was left out, and why" in labels
+    assert (
+        "From 2 images (kind 0) to 5 (kind 7) in a class" in labels
+        and "What was left out, and why" in labels
+    )
     assert "17 training classes" in page.words(), "what was chosen is said in a line"
-    assert page.test.query_params == {"images": "folder", "folder": str(photos)}, "a reload shows the same"
+    assert page.test.query_params == {"images": "folder", "folder": str(photos)}, (
+        "a reload shows the same"
+    )
     assert len([b for b in page.test.button if b.proto.type == "primary"]) == 1
     press(page, "Start")
     assert not page.test.exception
-    assert Queue(tmp_path / "runs").names == ("photos-as-it-came", "photos"), "a head, beside the network as it came"
+    assert Queue(tmp_path / "runs").names == ("photos-as-it-came", "photos"), (
+        "a head, beside the network as it came"
+    )
     config = lab.runs.open("photos", tmp_path / "runs").config
     assert config.encoder.name == "adapted" and config.loss.name == "recall_at_k"
     drawn = config.sampler.knobs
@@ -66,10 +73,14 @@ def test_where_to_begin_is_every_folder_that_may_be_read(photos, open_page, monk
     lab.runs.create(config, tmp_path / "runs", "before")
     page = open_page("train", images="folder")
     into = page.test.selectbox(key="my folder into")
-    assert into.options == [str(photos.parent), str(tmp_path / "more"), str(photos)], "and what was trained on before"
+    assert into.options == [str(photos.parent), str(tmp_path / "more"), str(photos)], (
+        "and what was trained on before"
+    )
     into.set_value(str(photos)).run()
     assert page.calm and "42 classes" in page.section("my sample", "sample")["title"]
-    assert page.test.button_group(key="length of folder").value == "head", "though the page was there before the folder"
+    assert page.test.button_group(key="length of folder").value == "head", (
+        "though the page was there before the folder"
+    )
     press(page, "Up"), press(page, "Up")
     assert page.test.text_input(key="my folder").value == "" and page.calm
 
@@ -77,15 +88,27 @@ def test_where_to_begin_is_every_folder_that_may_be_read(photos, open_page, monk
 def test_a_zip_is_unpacked_beside_the_runs(photos, open_page, tmp_path):
     path = shutil.make_archive(str(tmp_path / "packed"), "zip", photos.parent, "photos")
     with zipfile.ZipFile(path, "a") as archive:
-        for sly in ("../../out.png", "/tmp/out.png", "photos/kind 0/.hidden.png", "__MACOSX/photos/kind 0/0.png"):
+        for sly in (
+            "../../out.png",
+            "/tmp/out.png",
+            "photos/kind 0/.hidden.png",
+            "__MACOSX/photos/kind 0/0.png",
+        ):
             archive.writestr(sly, b"x")
     page = open_page("train", images="zip")
-    page.test.file_uploader(key="zip").set_value(("my pets.zip", Path(path).read_bytes(), "application/zip")).run()
+    page.test.file_uploader(key="zip").set_value(
+        ("my pets.zip", Path(path).read_bytes(), "application/zip")
+    ).run()
     assert page.calm, page.words()
-    assert page.test.text_input(key="my folder").value == str(tmp_path / "runs" / ".unpacked" / "my-pets" / "photos")
+    assert page.test.text_input(key="my folder").value == str(
+        tmp_path / "runs" / ".unpacked" / "my-pets" / "photos"
+    )
     assert page.section("my sample", "sample")["title"] == "42 classes, 145 images"
     assert not list(tmp_path.rglob("*out.png")) and not list((tmp_path / "runs").rglob("*hidden*"))
-    for words, content in (("cannot be unpacked", b"PK\3\4 no"), ("holds no image", _zip(("a.txt", b"x")))):
+    for words, content in (
+        ("cannot be unpacked", b"PK\3\4 no"),
+        ("holds no image", _zip(("a.txt", b"x"))),
+    ):
         page = open_page("train", images="zip")
         page.test.file_uploader(key="zip").set_value(("x.zip", content, "application/zip")).run()
         assert words in page.words() and not page.test.exception
@@ -117,16 +140,22 @@ def test_pictures_without_classes_are_led_to_where_none_are_needed(photos, open_
     flat = photos / "kind 3"
     page = open_page("train", images="folder", folder=str(flat))
     into = page.test.selectbox(key="my folder into")
-    assert (into.proto.placeholder, into.disabled) == ("no folder here", False), "its label could not be read"
+    assert (into.proto.placeholder, into.disabled) == ("no folder here", False), (
+        "its label could not be read"
+    )
     assert not page.test.exception and "holds no images in class folders" in page.words()
     assert "This folder has 5 pictures without a class" in page.words()
-    link = next(one for one in page.test.get("page_link") if one.proto.label == "Embed these pictures")
+    link = next(
+        one for one in page.test.get("page_link") if one.proto.label == "Embed these pictures"
+    )
     assert "bring=yes" in link.proto.query_string and "kind" in link.proto.query_string
     runs = open_page("runs", bring="yes", folder=str(flat))
     assert runs.calm and runs.test.text_input(key="folder brought").value == str(flat)
 
 
-@pytest.mark.parametrize("name", ["browse", "grid", "watch", "runs", "map", "inspect", "two_stage", "check", "train"])
+@pytest.mark.parametrize(
+    "name", ["browse", "grid", "watch", "runs", "map", "inspect", "two_stage", "check", "train"]
+)
 def test_every_page_of_an_empty_lab_leads_somewhere(no_runs, open_page, no_worker, name):
     page = open_page(name)
     assert page.calm and "No runs yet" in page.words()

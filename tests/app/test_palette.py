@@ -30,9 +30,16 @@ def test_it_finds_pages_runs_classes_and_images(runs, open_page):
     page = open_page("browse", run="smooth")
     assert page.gallery("keys")["words"] is None, "nothing is searched until somebody asks"
     first = offered(page, "")
-    assert "Browse" in first["page"] and set(first["run"]) == {"recall", "smooth"} and "class" not in first
+    assert (
+        "Browse" in first["page"]
+        and set(first["run"]) == {"recall", "smooth"}
+        and "class" not in first
+    )
     assert offered(page, "recall") == {"run": ["recall"]}
-    images, split = lab.runs.open("smooth", runs).dataset(), lab.runs.open("smooth", runs).embeddings("test")
+    images, split = (
+        lab.runs.open("smooth", runs).dataset(),
+        lab.runs.open("smooth", runs).embeddings("test"),
+    )
     item = int(split.items[5])
     name = str(images.class_names[images.labels[item]])
     assert offered(page, name.upper())["class"][0] == name
@@ -43,7 +50,11 @@ def test_it_finds_pages_runs_classes_and_images(runs, open_page):
 
 def test_each_place_has_an_address(runs, open_page):
     run = lab.runs.open("smooth", runs)
-    images, item, label = run.dataset(), int(run.embeddings("test").items[7]), int(run.embeddings("test").labels[7])
+    images, item, label = (
+        run.dataset(),
+        int(run.embeddings("test").items[7]),
+        int(run.embeddings("test").labels[7]),
+    )
 
     def follow(page, words: str, kind: str):
         page.tell("keys", "asked", {"words": words})
@@ -57,7 +68,10 @@ def test_each_place_has_an_address(runs, open_page):
     assert follow(page, str(item), "image").query_params["query"] == str(item)
     test = follow(page, str(images.class_names[label]), "class")
     assert test.query_params["class"] == str(images.class_names[label])
-    assert test.session_state["query"] in run.embeddings("test").items[run.embeddings("test").labels == label]
+    assert (
+        test.session_state["query"]
+        in run.embeddings("test").items[run.embeddings("test").labels == label]
+    )
     assert follow(page, "map", "page").header[0].value == "Map"
     assert follow(open_page("figures"), "smooth", "run").header[0].value == "Browse"
     test = follow(open_page("map", run="smooth"), "recall", "run")

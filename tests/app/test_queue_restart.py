@@ -27,7 +27,9 @@ def standing(runs, no_worker):
     config = lab.runs.open("recall", runs).config
     for name in ("first", "second"):
         Queue(runs).add(lab.runs.create(config, runs, name))
-    write_json(runs / ".queue.json", {"waiting": ["first", "second"], "paused": False, "worker": GONE})
+    write_json(
+        runs / ".queue.json", {"waiting": ["first", "second"], "paused": False, "worker": GONE}
+    )
     return runs
 
 
@@ -35,7 +37,9 @@ def test_every_page_and_command_says_it_in_the_same_words(standing, open_page, c
     sentence = Queue(standing).sentence
     assert "has stopped" in sentence
     for page in (open_page("train"), open_page("watch", watched="second"), open_page("home")):
-        assert [sentence] == [one.value.replace("\\", "") for one in page.test.warning], page.words()
+        assert [sentence] == [one.value.replace("\\", "") for one in page.test.warning], (
+            page.words()
+        )
         assert page.test.button(key="restart the queue").label == "Restart the queue"
     for words in (["runs"], ["runs", "queue"], ["runs", "second"]):
         main([*words, "--runs", str(standing)])
@@ -80,7 +84,8 @@ def test_a_killed_worker_and_training(tmp_path, tiny, monkeypatch):
     monkeypatch.setenv("LAB_RUNS", str(root))
     endless = {**tiny, "training": {"steps": 100_000, "validate_every": 100_000}}
     runs = [
-        lab.runs.create(RunConfig.of(config), root, name) for name, config in zip("ab", (endless, tiny), strict=True)
+        lab.runs.create(RunConfig.of(config), root, name)
+        for name, config in zip("ab", (endless, tiny), strict=True)
     ]
     for run in runs:
         Queue(root).add(run)

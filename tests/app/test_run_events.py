@@ -40,7 +40,11 @@ def test_an_end_is_told_once_with_its_reason(runs, writer, monkeypatch):
         "recall",
         "failed",
     ) and told.text == "Run recall failed. Out of memory."
-    assert looked.after(1) == (1, []) and looked.after(None) == (1, []) and len(looked.after(0)[1]) == 1
+    assert (
+        looked.after(1) == (1, [])
+        and looked.after(None) == (1, [])
+        and len(looked.after(0)[1]) == 1
+    )
     lab.runs.create(lab.runs.RunConfig.of(), runs, "fresh")
     shutil.rmtree(runs / "smooth")
     (runs / "recall" / "status.json").write_text("{")
@@ -82,7 +86,9 @@ def feed(monkeypatch):
     """A server that tells open pages what has changed."""
     monkeypatch.setattr(run_events, "LOOK_EVERY", 0)
     monkeypatch.setattr(run_events, "LOOK_FOR_CHANGES", 0.05)
-    with TestClient(Starlette(routes=[WebSocketRoute(run_events.ADDRESS, run_events.Feed().serve)])) as client:
+    with TestClient(
+        Starlette(routes=[WebSocketRoute(run_events.ADDRESS, run_events.Feed().serve)])
+    ) as client:
         yield client
 
 
@@ -90,7 +96,10 @@ def test_every_page_is_told_what_it_follows_and_how_runs_end(feed, writer):
     there = {"a": 1, "b": 1}
     followed = {name: changes.REGISTER.add(there.get, (name,)) for name in there}
     (a, first), (b, _) = followed["a"], followed["b"]
-    with feed.websocket_connect(run_events.ADDRESS) as one, feed.websocket_connect(run_events.ADDRESS) as other:
+    with (
+        feed.websocket_connect(run_events.ADDRESS) as one,
+        feed.websocket_connect(run_events.ADDRESS) as other,
+    ):
         one.send_json({"after": None, "follows": {str(a): first}})
         other.send_json({"after": None, "follows": {}})
         for page in (one, other):
@@ -98,7 +107,9 @@ def test_every_page_is_told_what_it_follows_and_how_runs_end(feed, writer):
         there |= {"a": 2, "b": 2}
         assert one.receive_json()["changed"] == {str(a): first + 1}
         writer.status(FINISHED, sentence="")
-        ended = [{"number": 1, "run": "recall", "state": "finished", "text": "Run recall finished."}]
+        ended = [
+            {"number": 1, "run": "recall", "state": "finished", "text": "Run recall finished."}
+        ]
         for page in (one, other):
             assert page.receive_json() == {"latest": 1, "ended": ended, "changed": {}}
         there["a"] = 3  # the page has not been drawn since, and is told of the latest
@@ -107,7 +118,9 @@ def test_every_page_is_told_what_it_follows_and_how_runs_end(feed, writer):
         assert other.receive_json()["changed"] == {str(a): first + 2, "999999": run_events.GONE}
     with feed.websocket_connect(run_events.ADDRESS) as again:
         again.send_json({"after": 0, "follows": {str(a): first + 2, str(b): 0}})
-        assert again.receive_json() == {"latest": 1, "ended": ended, "changed": {str(b): 1}}, "nothing was missed"
+        assert again.receive_json() == {"latest": 1, "ended": ended, "changed": {str(b): 1}}, (
+            "nothing was missed"
+        )
 
 
 def test_something_that_has_just_changed_is_told_at_once(feed, monkeypatch):

@@ -57,14 +57,18 @@ def test_tags_and_groups_narrow_the_table_and_are_written_for_several_at_once(ru
     next(c for c in page.test.checkbox if c.label == "Remove from their groups").set_value(True)
     next(m for m in page.test.multiselect if m.label == "Remove tags").set_value(["keep"])
     next(b for b in page.test.button if b.label == "Save tags and group").click().run()
-    assert {(one["group"], *one["tags"]) for one in map(management.notes, lab.runs.list(runs))} == {("",)}
+    assert {(one["group"], *one["tags"]) for one in map(management.notes, lab.runs.list(runs))} == {
+        ("",)
+    }
 
 
 def test_knobs_of_two_runs_are_drawn_and_too_few_to_weigh(runs, open_page):
     page = open_page("runs", compared="Settings", score="r@1")
     assert page.calm, page.words()
     assert "2 runs with this score are too few" in page.words()
-    (axes,) = [json.loads(one.proto.spec)["data"][0]["dimensions"] for one in page.test.get("plotly_chart")]
+    (axes,) = [
+        json.loads(one.proto.spec)["data"][0]["dimensions"] for one in page.test.get("plotly_chart")
+    ]
     assert [axis["label"] for axis in axes][0] == "loss.name" and axes[-1]["label"] == "r@1"
     assert axes[0]["ticktext"] == ["recall_at_k", "smooth_ap"]
     shutil.copytree(runs / "recall", runs / "twin")
@@ -77,7 +81,9 @@ def test_knobs_of_a_sweep_are_weighed(runs, open_page):
     whole = (runs / "recall" / "config.yaml").read_text()
     for at in range(30):
         folder = shutil.copytree(
-            runs / "recall", runs / f"sweep-{at:02d}", ignore=shutil.ignore_patterns("*.safetensors")
+            runs / "recall",
+            runs / f"sweep-{at:02d}",
+            ignore=shutil.ignore_patterns("*.safetensors"),
         )
         (folder / "config.yaml").write_text(whole.replace("lr: 0.001", f"lr: {0.001 * (at + 1)}"))
         (folder / "scores" / "test.json").write_text(json.dumps({"values": {"MAP@R": 0.02 * at}}))
@@ -85,8 +91,14 @@ def test_knobs_of_a_sweep_are_weighed(runs, open_page):
     page = open_page("runs", filter="sweep", knobs="yes")
     assert page.calm, page.words()
     assert "From 30 runs" in page.words()
-    (bars,) = [json.loads(e.proto.json)["meters"] for e in page.test.get("bidi_component") if e.key == "importance"]
-    assert [bar["title"] for bar in bars] == ["optimiser.lr"] and "higher scores" in bars[0]["words"]
+    (bars,) = [
+        json.loads(e.proto.json)["meters"]
+        for e in page.test.get("bidi_component")
+        if e.key == "importance"
+    ]
+    assert [bar["title"] for bar in bars] == ["optimiser.lr"] and "higher scores" in bars[0][
+        "words"
+    ]
 
 
 def test_rename_and_its_refusals(runs, open_page):
@@ -142,7 +154,10 @@ def test_seeds_are_averaged(runs, open_page, train_tiny):
     page = select(open_page("runs"), "recall", "smooth", "recall-again", compared="Seeds")
     assert page.calm, page.words()
     table = page.test.dataframe[1].value.set_index("loss")
-    values = [lab.runs.open(runs / n).scores("test")["values"]["MAP@R"] for n in ("recall", "recall-again")]
+    values = [
+        lab.runs.open(runs / n).scores("test")["values"]["MAP@R"]
+        for n in ("recall", "recall-again")
+    ]
     assert table.loc["recall_at_k", "runs"] == 2
     assert table.loc["recall_at_k", "MAP@R"] == pytest.approx(np.mean(values))
     assert table.loc["recall_at_k", "MAP@R ±"] == pytest.approx(np.std(values, ddof=1))
@@ -153,7 +168,13 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
     """One of them lacks a query: both are measured without it, and the table says so by a sign."""
     path = runs / "smooth" / "embeddings" / "test.safetensors"
     stored = arrays.read(path)
-    arrays.write(path, {name: values[:-1] if name.startswith("query.") else values for name, values in stored.items()})
+    arrays.write(
+        path,
+        {
+            name: values[:-1] if name.startswith("query.") else values
+            for name, values in stored.items()
+        },
+    )
     page = open_page("runs", runs="recall,smooth", by="r@1", against="smooth")
     assert page.calm, page.words()
     found = same_queries([lab.runs.open(name, runs) for name in ("recall", "smooth")])
@@ -163,7 +184,8 @@ def test_runs_are_compared_on_the_same_queries(runs, open_page):
     base = found.names.index("smooth")
     assert table["against smooth"].tolist() == ["", str(found.difference("r@1", base, 1 - base))]
     assert (
-        "(without 1 of recall)" in page.words() and "beyond the 95 % interval of each over its queries" in page.words()
+        "(without 1 of recall)" in page.words()
+        and "beyond the 95 % interval of each over its queries" in page.words()
     )
     card = page.section("apart", "apart")["cards"][0]
     page.pick("apart", "apart", card["id"])
@@ -182,7 +204,9 @@ def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_w
     configs = {name: lab.runs.open(runs / name).config for name in queued}
     assert {config.seed for config in configs.values()} == {1, 2}
     assert configs["recall-seed-1"].loss.name == "recall_at_k"
-    for name in queued:  # as if it had been trained: the embeddings of a network that differs a little
+    for (
+        name
+    ) in queued:  # as if it had been trained: the embeddings of a network that differs a little
         folder, of = runs / name, runs / name.partition("-")[0]
         config = (folder / "config.yaml").read_text()
         shutil.rmtree(folder)
@@ -193,10 +217,15 @@ def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_w
         noise = np.random.default_rng(len(name)).normal(size=stored["query.vectors"].shape)
         stored["query.vectors"] = (stored["query.vectors"] + 0.1 * noise).astype(np.float32)
         arrays.write(path, stored)
-    page = open_page("runs", runs=",".join(["recall", "smooth", *queued]), by="r@1", against="smooth")
+    page = open_page(
+        "runs", runs=",".join(["recall", "smooth", *queued]), by="r@1", against="smooth"
+    )
     assert page.calm, page.words()
     table = next(one.value for one in page.test.dataframe if "less smooth_ap" in one.value.columns)
-    assert table["method"].tolist() == ["smooth_ap", "recall_at_k"] and table["n"].tolist() == ["3", "3"]
+    assert table["method"].tolist() == ["smooth_ap", "recall_at_k"] and table["n"].tolist() == [
+        "3",
+        "3",
+    ]
     assert "95 % interval over classes and trainings" in page.words()
     assert not [button for button in page.test.button if button.key == "more seeds"]
 
@@ -211,15 +240,22 @@ def test_scores_of_other_images_are_marked(runs, open_page):
     queries = page.test.dataframe[0].value.set_index("run")["queries"]
     assert {queries["recall"][-1], queries["smooth"][-1]} == {"A", "B"}
     assert "≠ Their data differ" in open_page("watch", watched="recall", also="smooth").words()
-    assert "247 images joined by name and content" in open_page("browse", run="recall", rival="run:smooth").words()
+    assert (
+        "247 images joined by name and content"
+        in open_page("browse", run="recall", rival="run:smooth").words()
+    )
 
 
-@pytest.mark.parametrize(("label", "file"), [("HTML report", "report.html"), ("page to explore", "explore.html")])
+@pytest.mark.parametrize(
+    ("label", "file"), [("HTML report", "report.html"), ("page to explore", "explore.html")]
+)
 def test_a_page_to_mail_is_made_on_request(runs, open_page, label, file):
     page = select(open_page("runs"), "recall")
     next(b for b in page.test.button if b.label.endswith(label)).click().run()
     assert page.calm, page.words()
     names, split, made, called = page.test.session_state["page to mail"]
-    assert (names, split, called) == (["recall"], "test", file) and made.startswith("<!doctype html>")
+    assert (names, split, called) == (["recall"], "test", file) and made.startswith(
+        "<!doctype html>"
+    )
     assert ('id="numbers.bin"' in made) == (file == "explore.html")
     assert page.test.get("download_button")

@@ -22,10 +22,24 @@ def ask(path: str) -> tuple[int, dict[str, str], bytes]:
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
-    scope |= {"headers": [], "root_path": "", "scheme": "http", "server": ("127.0.0.1", 1), "http_version": "1.1"}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+    }
+    scope |= {
+        "headers": [],
+        "root_path": "",
+        "scheme": "http",
+        "server": ("127.0.0.1", 1),
+        "http_version": "1.1",
+    }
     answer = Starlette(routes=list(served.ROUTES))(scope, receive, send)
-    with ThreadPoolExecutor(1) as other:  # a browser test before this one may have left a loop running in this thread
+    with ThreadPoolExecutor(
+        1
+    ) as other:  # a browser test before this one may have left a loop running in this thread
         other.submit(asyncio.run, answer).result()
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, b"".join(one.get("body", b"") for one in sent[1:])

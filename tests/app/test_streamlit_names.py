@@ -81,5 +81,7 @@ def test_the_dashboard_starts_without_a_name(name, rename, tmp_path):
 @pytest.mark.parametrize("name", ["intended_page_name", "is_history_navigation"])
 def test_pages_are_drawn_without_a_name(name, rename, runs):
     rename(name)
-    done = subprocess.run([sys.executable, "-c", DRAW], capture_output=True, text=True, cwd=REPOSITORY, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", DRAW], capture_output=True, text=True, cwd=REPOSITORY, timeout=600
+    )
     assert done.stdout == "0 Runs\n", done.stderr[-3_000:]

@@ -30,7 +30,11 @@ PAGES = [module.name for module in pkgutil.iter_modules(app.views.__path__) if m
 
 def found_jobs() -> dict[str, object]:
     for module in pkgutil.walk_packages(app.__path__, "app."):
-        if module.name.rpartition(".")[2] not in ("page", "main", "__main__"):  # these draw, or serve, when they load
+        if module.name.rpartition(".")[2] not in (
+            "page",
+            "main",
+            "__main__",
+        ):  # these draw, or serve, when they load
             importlib.import_module(module.name)
     return {f"{one.__module__}.{one.__qualname__}": one for one in background.JOBS}
 
@@ -83,7 +87,9 @@ def test_what_a_guest_was_refused_is_not_refused_to_the_owner(visitors, monkeypa
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_what_a_guest_may_see_is_worked_out_once_and_fails_for_guests_alone(visitors, monkeypatch, name):
+def test_what_a_guest_may_see_is_worked_out_once_and_fails_for_guests_alone(
+    visitors, monkeypatch, name
+):
     job, calls = JOBS[name], []
 
     def work(*given):
@@ -132,7 +138,9 @@ def dashboard(runs, monkeypatch):
     """The dashboard with guests; `open(name, guest, address)` draws a page for one of them."""
     monkeypatch.setattr(access, "_owner", "the owner's cookie")
     monkeypatch.setattr(files, "guest", access.is_guest)
-    monkeypatch.setattr(whole_set, "has_network", lambda: False)  # the run's own small network is quicker
+    monkeypatch.setattr(
+        whole_set, "has_network", lambda: False
+    )  # the run's own small network is quicker
     for job in JOBS.values():
         job.clear()
 
@@ -149,7 +157,13 @@ def dashboard(runs, monkeypatch):
 @pytest.fixture
 def refused_work(monkeypatch) -> list[str]:
     """Names of jobs that were refused to a guest after they had run a network or called another machine."""
-    calls, found, run, call, connect = Counter(), [], Job._run, nn.Module.__call__, socket.socket.connect
+    calls, found, run, call, connect = (
+        Counter(),
+        [],
+        Job._run,
+        nn.Module.__call__,
+        socket.socket.connect,
+    )
 
     def counted(self, *given, **more):
         calls[threading.get_ident()] += 1
@@ -172,23 +186,54 @@ def refused_work(monkeypatch) -> list[str]:
 
 
 def content(root: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and "lock" not in path.name}
+    return {
+        path: path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and "lock" not in path.name
+    }
 
 
 def words(test) -> str:
-    kinds = ("error", "warning", "info", "success", "caption", "text", "markdown", "toast", "exception")
-    return "\n".join(str(getattr(one, "value", "")) for kind in kinds for one in getattr(test, kind))
+    kinds = (
+        "error",
+        "warning",
+        "info",
+        "success",
+        "caption",
+        "text",
+        "markdown",
+        "toast",
+        "exception",
+    )
+    return "\n".join(
+        str(getattr(one, "value", "")) for kind in kinds for one in getattr(test, kind)
+    )
 
 
 def choices(test) -> list[tuple[str, object]]:
     """Every answer of every short choice of a page but the one that it stands at: its key, and the answer's place."""
-    kinds = [one for kind in ("radio", "button_group") for one in getattr(test, kind) if one.key and not one.disabled]
-    return [(one.key, at) for one in kinds if len(one.options) <= 8 for at in range(len(one.options))]
+    kinds = [
+        one
+        for kind in ("radio", "button_group")
+        for one in getattr(test, kind)
+        if one.key and not one.disabled
+    ]
+    return [
+        (one.key, at) for one in kinds if len(one.options) <= 8 for at in range(len(one.options))
+    ]
 
 
 def answer(test, key: str, at: int):
     """Choose an answer by its place, as the browser tells it: by the words that are drawn."""
-    widget = next((one for kind in ("radio", "button_group") for one in getattr(test, kind) if one.key == key), None)
+    widget = next(
+        (
+            one
+            for kind in ("radio", "button_group")
+            for one in getattr(test, kind)
+            if one.key == key
+        ),
+        None,
+    )
     if widget is None or at >= len(widget.options):
         return test
     states = test._tree.get_widget_states()
@@ -217,7 +262,11 @@ def test_a_guest_spoils_no_page_for_the_owner(dashboard, runs, refused_work, no_
     owner = dashboard(name, False)
     for key, at in choices(owner):
         test = answer(dashboard(name, False), key, at)
-        assert not test.exception and REFUSAL not in words(test) and background.LATER not in words(test), words(test)
+        assert (
+            not test.exception
+            and REFUSAL not in words(test)
+            and background.LATER not in words(test)
+        ), words(test)
 
 
 def test_the_guest_sees_a_sentence_until_the_owner_has_looked(dashboard, runs):
@@ -243,7 +292,9 @@ def test_the_guest_sees_a_sentence_until_the_owner_has_looked(dashboard, runs):
         ("runs", {"bring": "yes", "folder": "HOME/photos"}),
     ],
 )
-def test_a_guest_sees_no_folder_of_the_owner(dashboard, tmp_path, monkeypatch, pictures, name, address):
+def test_a_guest_sees_no_folder_of_the_owner(
+    dashboard, tmp_path, monkeypatch, pictures, name, address
+):
     home = tmp_path / "home"
     (home / "letters-to-lawyer").mkdir(parents=True)
     (home / "photos").symlink_to(pictures)
@@ -253,7 +304,9 @@ def test_a_guest_sees_no_folder_of_the_owner(dashboard, tmp_path, monkeypatch, p
     test = dashboard(name, True, **address)
     assert not test.exception
     drawn = [
-        one.proto for kind in ("selectbox", "text_input", "bidi_component", "file_uploader") for one in test.get(kind)
+        one.proto
+        for kind in ("selectbox", "text_input", "bidi_component", "file_uploader")
+        for one in test.get(kind)
     ]
     told = f"{words(test)} {drawn}"
     assert "letters-to-lawyer" not in told and "class00" not in told

@@ -15,7 +15,9 @@ from lab.runs.writer import Writer
 
 def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     embedded = lab.runs.open(runs / "recall").embeddings("test")
-    page = open_page("two_stage", run="recall", split="test", probes="2", query=str(embedded.items[3]))
+    page = open_page(
+        "two_stage", run="recall", split="test", probes="2", query=str(embedded.items[3])
+    )
     assert page.calm, page.words()
     assert "class means of this gallery" in page.words()
     assert page.test.query_params["probes"] == "2"
@@ -28,7 +30,10 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
     )
     metrics = {one.label: one.value for one in page.test.metric}
     assert metrics["Comparisons"] == f"{int(cost.fast.comparisons[0]):,}"
-    assert metrics["All true matches"] == f"{int(cost.brute.num_positives[0]) - len(cost.lost_matches)} in reach"
+    assert (
+        metrics["All true matches"]
+        == f"{int(cost.brute.num_positives[0]) - len(cost.lost_matches)} in reach"
+    )
     count = len(np.unique(embedded.labels))
     page.test.select_slider(key="probes").set_value(count).run()
     assert page.calm, page.words()
@@ -41,9 +46,13 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
 def test_learnt_anchors_are_used_and_losers_offered(runs, open_page):
     run = lab.runs.open(runs / "recall")
     stored = tensors(run.path / "embeddings" / "test.safetensors")
-    anchors = stored["query.vectors"][::3].copy()  # images of this split in their place spread the others out
+    anchors = stored["query.vectors"][
+        ::3
+    ].copy()  # images of this split in their place spread the others out
     kept = {"anchors": anchors, "anchor_labels": np.arange(len(anchors))}
-    Writer(lab.runs.open(shutil.copytree(run.path, runs / "anchored"))).arrays("embeddings", "test", stored | kept)
+    Writer(lab.runs.open(shutil.copytree(run.path, runs / "anchored"))).arrays(
+        "embeddings", "test", stored | kept
+    )
     page = open_page("two_stage", run="anchored", split="test", probes="1")
     assert page.calm, page.words()
     assert f"{len(anchors):,} anchors, learnt by this run" in page.words()
@@ -65,8 +74,12 @@ def test_choices_are_in_the_address(runs, open_page):
     page.test.get("button_group")[0].set_value("validation").run()
     other = page.again()
     assert other.calm and other.test.query_params == page.test.query_params
-    assert other.test.query_params["split"] == "validation" and other.test.query_params["first"] == "7"
-    assert other.section("raced candidates", "candidates") == page.section("raced candidates", "candidates")
+    assert (
+        other.test.query_params["split"] == "validation" and other.test.query_params["first"] == "7"
+    )
+    assert other.section("raced candidates", "candidates") == page.section(
+        "raced candidates", "candidates"
+    )
     assert other.section("lost", "lost matches") == page.section("lost", "lost matches")
     page.test.radio(key="raced").set_value("class").run()
     page.test.selectbox(key="class").set_value(page.test.selectbox(key="class").options[3]).run()

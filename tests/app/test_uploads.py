@@ -25,7 +25,10 @@ BAD = {
     "text": (b"hello, I am a text file", "not an image"),
     "zeros": (bytes(10_000), "not an image"),
     "html": (b"<html><script>alert(1)</script></html>", "not an image"),
-    "svg": (b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>', "not an image"),
+    "svg": (
+        b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+        "not an image",
+    ),
     "pickle": (b"\x80\x04\x95\x0f\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.", "not an image"),
     "HEIC": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "convert them to JPEG"),
     "only a signature": (b"\x89PNG\r\n\x1a\n", "not an image"),

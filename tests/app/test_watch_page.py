@@ -63,7 +63,9 @@ def test_the_moment_and_the_pinned_query_are_in_the_address(runs, open_page):
 
 def test_a_failed_run_says_why_and_shows_its_log(runs, open_page):
     run = lab.runs.open(runs / "recall")
-    Writer(run).status("failed", sentence="Out of memory: set --training.chunk to <b>fewer</b> images.")
+    Writer(run).status(
+        "failed", sentence="Out of memory: set --training.chunk to <b>fewer</b> images."
+    )
     Writer(run).log("Traceback of the *worker*")
     page = open_page("watch", watched="recall")
     assert not page.test.exception
@@ -107,7 +109,10 @@ def test_a_dead_worker_is_interrupted_and_can_resume(runs, open_page, monkeypatc
 
 
 def step(number: int, **values) -> str:
-    return json.dumps({"kind": "stepped", "step": number, "loss": 1 / number, "lr": 0.1, **values}) + "\n"
+    return (
+        json.dumps({"kind": "stepped", "step": number, "loss": 1 / number, "lr": 0.1, **values})
+        + "\n"
+    )
 
 
 def drawn(page) -> list[dict]:
@@ -134,10 +139,19 @@ def test_several_runs_stand_on_one_chart_for_the_quantities_that_were_chosen(run
     assert 0.01 < memory["data"][0]["y"][0] < 100, "in the unit of the title"
     other = page.again()
     assert other.calm and drawn(other) == drawn(page)
-    assert set(other.test.query_params) == {"watched", "also", "quantity", "smooth", "logsteps", "logvalues"}
+    assert set(other.test.query_params) == {
+        "watched",
+        "also",
+        "quantity",
+        "smooth",
+        "logsteps",
+        "logvalues",
+    }
     shutil.rmtree(runs / "smooth")
     page.run()
-    assert page.calm and page.test.query_params["also"] == "smooth", "the address keeps a run that was moved away"
+    assert page.calm and page.test.query_params["also"] == "smooth", (
+        "the address keeps a run that was moved away"
+    )
     assert "something that does not exist\\: further runs smooth" in page.words(), page.words()
 
 
@@ -150,7 +164,9 @@ def test_smoothing_is_tensorboards():
             last, count = last * 0.8 + 0.2 * value, count + 1
         expected.append(None if value is None else pytest.approx(last / (1 - 0.8**count)))
     assert list(charts.smooth(values, 0.8)) == expected
-    assert charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
+    assert (
+        charts.smooth(values, 0) is values and charts.smooth(values[:30], 0.8)[:30] == values[:30]
+    )
     raw, line = charts.curves({"loss": (list(range(60)), values)}, "loss", smoothing=0.8).data
     assert list(raw.y) == values and raw.opacity < 0.5 and list(line.y) == expected
 

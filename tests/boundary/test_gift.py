@@ -28,7 +28,9 @@ HARMS = {
     "torch.export": {"encoder": {"base": "x.pt2"}},
     "ONNX": {"encoder": {"base": "x.onnx"}},
     "an address": {"data": {"name": "tar_shards", "root": "http://127.0.0.1:1/x.tar"}},
-    "an address behind a cache": {"data": {"name": "tar_shards", "root": "filecache::http://127.0.0.1:1/x.tar"}},
+    "an address behind a cache": {
+        "data": {"name": "tar_shards", "root": "filecache::http://127.0.0.1:1/x.tar"}
+    },
     "a folder of somebody": {"data": {"name": "class_folders", "root": "{secret}"}},
     "a list of somebody's images": {"images": "{secret}"},
 }
@@ -79,7 +81,12 @@ def trained(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("sender")
     sections = {
         "data": {"name": "digits"},
-        "encoder": {"name": "adapted", "base": '{"name": "small_cnn", "width": 8}', "image_size": 32, "dim": 8},
+        "encoder": {
+            "name": "adapted",
+            "base": '{"name": "small_cnn", "width": 8}',
+            "image_size": 32,
+            "dim": 8,
+        },
         "training": {**TINY["training"], "steps": 1},
         "evaluation": {"splits": ["test"], "batch_size": 64},
     }
@@ -98,7 +105,9 @@ def places(tmp_path, monkeypatch) -> dict[str, Path]:
     for folder in ("secret/a", "secret/b", "photos"):
         for number in range(4):
             (tmp_path / folder).mkdir(exist_ok=True)
-            Image.new("RGB", (32, 32), (40 * number, 90, 120)).save(tmp_path / folder / f"{number}.png")
+            Image.new("RGB", (32, 32), (40 * number, 90, 120)).save(
+                tmp_path / folder / f"{number}.png"
+            )
     monkeypatch.setenv("LAB_RUNS", str(found["runs"]))
     return {**found, "run": found["runs"] / "gift", "photo": found["photos"] / "1.png"}
 
@@ -147,7 +156,10 @@ def test_every_command_refuses_in_a_sentence(harm, trained, places, monkeypatch,
             if kind != EITHER:
                 assert status == 2, (words, said)
                 sentence = "names the " in said or "give it again" in said
-                assert sentence or words[0] in ("adapt", "papers"), (words, said)  # other data, or not fit for it
+                assert sentence or words[0] in ("adapt", "papers"), (
+                    words,
+                    said,
+                )  # other data, or not fit for it
     assert [path.name for path in places["out"].iterdir()] == ["page.html"]
 
 
@@ -158,9 +170,13 @@ def test_no_export_runs_or_reads_what_a_stranger_names(harm, trained, places, mo
     monkeypatch.chdir(run.path)
     for name in lab.exporters.names():
         with watched(places["secret"], monkeypatch) as seen:
-            status = main(["export", str(run.path), "--to", name, "--output", str(places["out"] / name)])
+            status = main(
+                ["export", str(run.path), "--to", name, "--output", str(places["out"] / name)]
+            )
         said = capsys.readouterr().err
-        own = [one for one in seen if str(places["out"]) in one]  # a written program is tried, which the watch forbids
+        own = [
+            one for one in seen if str(places["out"]) in one
+        ]  # a written program is tried, which the watch forbids
         assert seen == own, (name, seen)
         assert not (places["out"] / "ran").exists(), name
         assert own or status == 0 or "names the " in said or "give it again" in said, (name, said)
@@ -171,11 +187,19 @@ def test_python_refuses_in_a_sentence(harm, trained, places, monkeypatch):
     run = sent(trained, places, harm)
     monkeypatch.chdir(run.path)
     doors = {
-        PROGRAM: [lambda: lab.load(run), lambda: lab.load(run.path), lambda: lab.resume(run), lambda: lab.adapt(run)],
+        PROGRAM: [
+            lambda: lab.load(run),
+            lambda: lab.load(run.path),
+            lambda: lab.resume(run),
+            lambda: lab.adapt(run),
+        ],
         DATA: [run.dataset, lambda: lab.load(run).images, lambda: lab.resume(run)],
     }
     for door in doors[kind_of(harm)]:
-        with watched(places["secret"], monkeypatch) as seen, pytest.raises(ValueError, match="names the|give it again"):
+        with (
+            watched(places["secret"], monkeypatch) as seen,
+            pytest.raises(ValueError, match="names the|give it again"),
+        ):
             door()
         assert not seen
     found = [one for one in run.references() if not one.allowed]
@@ -199,7 +223,9 @@ def test_a_run_of_this_account_opens_until_somebody_edits_it(trained, places):
     config = run.config.changed("data", {"name": "class_folders", "root": str(places["secret"])})
     run.write_config(config)
     assert len(lab.runs.Run(run.path).dataset(changed=True)) == 8, "this account wrote that"
-    (run.path / "config.yaml").write_text((run.path / "config.yaml").read_text().replace("'", "' ") + "\n")
+    (run.path / "config.yaml").write_text(
+        (run.path / "config.yaml").read_text().replace("'", "' ") + "\n"
+    )
     with pytest.raises(ValueError, match="this account did not write that"):
         lab.runs.Run(run.path).dataset()
 
@@ -211,7 +237,16 @@ def test_a_program_is_given_again_and_a_changed_one_is_told(places, monkeypatch,
     )
     monkeypatch.chdir(places["out"])
     monkeypatch.syspath_prepend(str(places["out"]))
-    words = ["--data", "digits", "--encoder", "adapted", "--encoder.base", "mine:net", "--encoder.dim", "8"]
+    words = [
+        "--data",
+        "digits",
+        "--encoder",
+        "adapted",
+        "--encoder.base",
+        "mine:net",
+        "--encoder.dim",
+        "8",
+    ]
     words += [
         "--training.steps",
         "2",
@@ -241,7 +276,9 @@ def test_a_program_is_given_again_and_a_changed_one_is_told(places, monkeypatch,
         assert "has changed" not in capsys.readouterr().err
     with open(places["out"] / "mine.py", "a") as file:
         file.write("# edited\n")
-    with pytest.warns(UserWarning, match="The program mine:net has changed since run own was made with it"):
+    with pytest.warns(
+        UserWarning, match="The program mine:net has changed since run own was made with it"
+    ):
         lab.load(run, encoder="mine:net")
 
 
@@ -254,5 +291,8 @@ def test_a_model_folder_runs_nothing(trained, places, monkeypatch, capsys):
     monkeypatch.setattr("lab.runs.building.published.fetched", lambda address: folder)
     for model in (str(folder), "hf://somebody/net"):
         with watched(places["secret"], monkeypatch) as seen:
-            assert main(["query", model, str(places["photo"]), "--gallery", str(places["photos"])]) == 2
+            assert (
+                main(["query", model, str(places["photo"]), "--gallery", str(places["photos"])])
+                == 2
+            )
         assert not seen and "names the program 'os:abort'" in capsys.readouterr().err

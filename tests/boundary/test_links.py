@@ -47,7 +47,9 @@ def moved_out(folder: Path, name: str, outside: Path) -> Path:
 @pytest.mark.parametrize("name", FILES)
 def test_no_file_of_a_stranger_is_read_through_a_link(gift, tmp_path, name, monkeypatch, capsys):  # noqa: F811
     moved_out(gift.path, name, tmp_path / "outside")
-    with pytest.raises(ValueError, match=r"names the path .* lies outside its folder, and this account did not"):
+    with pytest.raises(
+        ValueError, match=r"names the path .* lies outside its folder, and this account did not"
+    ):
         gift.file(f"{name}/x" if name in ("embeddings", "checkpoints") else name)
     for words in COMMANDS:
         given = words.replace("RUN", str(gift.path)).replace("OUT", str(tmp_path / "out")).split()
@@ -58,7 +60,9 @@ def test_no_file_of_a_stranger_is_read_through_a_link(gift, tmp_path, name, monk
         assert not PYTHON.search(told.out + told.err)
 
 
-@pytest.mark.parametrize("name", ["checkpoints/best.safetensors", "checkpoints", "embeddings/test.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["checkpoints/best.safetensors", "checkpoints", "embeddings/test.safetensors"]
+)
 def test_a_link_inside_the_folder_and_the_links_of_this_account_are_followed(gift, tmp_path, name):  # noqa: F811
     (gift.path / "beside").mkdir()
     moved_out(gift.path, name, gift.path / "beside")
@@ -76,7 +80,10 @@ def test_a_link_inside_the_folder_and_the_links_of_this_account_are_followed(gif
 
 def test_the_links_of_the_hubs_cache_are_followed(gift, tmp_path):  # noqa: F811
     model = Path(lab.exporters.create("huggingface").export(gift, tmp_path / "made"))
-    blobs, snapshot = tmp_path / "models--me--model" / "blobs", tmp_path / "models--me--model" / "snapshots" / "abc"
+    blobs, snapshot = (
+        tmp_path / "models--me--model" / "blobs",
+        tmp_path / "models--me--model" / "snapshots" / "abc",
+    )
     blobs.mkdir(parents=True)
     snapshot.mkdir(parents=True)
     for number, file in enumerate(sorted(model.iterdir())):
@@ -92,8 +99,12 @@ def test_the_links_of_the_hubs_cache_are_followed(gift, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("name", ["gallery.json", "shard-00000.safetensors"])
 def test_a_gallery_has_no_links(tmp_path, name):
     writer = Writer(tmp_path / "gallery", {"rows": 2})
-    writer.add(lab.EmbeddingSet(np.eye(2, dtype=np.float32), np.arange(2), np.arange(2)), ["a", "b"])
+    writer.add(
+        lab.EmbeddingSet(np.eye(2, dtype=np.float32), np.arange(2), np.arange(2)), ["a", "b"]
+    )
     writer.finish()
     moved_out(tmp_path / "gallery", name, tmp_path / "outside")
-    with pytest.raises(ValueError, match=f"{name} is a link that leads out of its folder; replace it by the file"):
+    with pytest.raises(
+        ValueError, match=f"{name} is a link that leads out of its folder; replace it by the file"
+    ):
         open_gallery(tmp_path / "gallery")

@@ -41,13 +41,18 @@ from tests.conftest import TINY
 SECRET = "a-word-of-somebody-else"
 CODES = "\x1b]0;title\x07\x1b[31m\u202e"
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-PYTHON = re.compile(r"Traceback|invalid literal|recursion|unhashable|Pydantic|Errno|site-packages|'int'")
+PYTHON = re.compile(
+    r"Traceback|invalid literal|recursion|unhashable|Pydantic|Errno|site-packages|'int'"
+)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("sender")
-    sections = {"training": {**TINY["training"], "steps": 1}, "evaluation": {"splits": ["test"], "batch_size": 64}}
+    sections = {
+        "training": {**TINY["training"], "steps": 1},
+        "evaluation": {"splits": ["test"], "batch_size": 64},
+    }
     run = lab.runs.create(lab.runs.RunConfig.of({**TINY, **sections}), root, "gift")
     for _ in execute(run):
         pass
@@ -91,11 +96,15 @@ def test_a_yaml_key_that_is_no_text_is_refused_in_our_words(text):
 def test_a_number_where_an_entry_is_named_is_refused_without_a_warning(gift, value, recwarn):
     config = gift.config_dict
     with pytest.raises(ValueError, match="rerank"):
-        lab.runs.RunConfig.of({**config, "evaluation": {**config["evaluation"], "rerank": value}}, stored=True)
+        lab.runs.RunConfig.of(
+            {**config, "evaluation": {**config["evaluation"], "rerank": value}}, stored=True
+        )
     assert not recwarn
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "owner.json", "metrics.jsonl", "log.txt", "status.json"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "owner.json", "metrics.jsonl", "log.txt", "status.json"]
+)
 def test_a_file_with_a_hole_larger_than_memory_is_not_read_whole(gift, name, capsys):
     with open(gift.path / name, "ab") as file:
         file.truncate(2**40)
@@ -116,14 +125,21 @@ def test_no_text_is_read_through_a_link_that_leads_out(gift, tmp_path, name, mon
     (outside / "file").write_text(f"{SECRET}\n")
     (gift.path / name).unlink(missing_ok=True)
     (gift.path / name).symlink_to(outside / "file")
-    for words in (["runs", str(gift.path)], ["runs", "logs", str(gift.path)], ["runs", "verdict", str(gift.path)]):
+    for words in (
+        ["runs", str(gift.path)],
+        ["runs", "logs", str(gift.path)],
+        ["runs", "verdict", str(gift.path)],
+    ):
         with watched(outside, monkeypatch):
             main(words)
         told = capsys.readouterr()
         assert SECRET not in told.out + told.err
     reads = {"log.txt": lambda run: run.log_tail(), "metrics.jsonl": lambda run: run.metrics()}
     read = reads.get(name, lambda run: run.config_dict)
-    with watched(outside, monkeypatch) as seen, pytest.raises(ValueError, match="lies outside its folder"):
+    with (
+        watched(outside, monkeypatch) as seen,
+        pytest.raises(ValueError, match="lies outside its folder"),
+    ):
         read(lab.runs.Run(gift.path))
     assert not seen
     (gift.path / name).unlink()
@@ -132,12 +148,16 @@ def test_no_text_is_read_through_a_link_that_leads_out(gift, tmp_path, name, mon
     read(lab.runs.Run(gift.path))
 
 
-def test_a_report_reads_no_list_of_corrections_that_a_stranger_names(gift, tmp_path, monkeypatch, capsys):
+def test_a_report_reads_no_list_of_corrections_that_a_stranger_names(
+    gift, tmp_path, monkeypatch, capsys
+):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "list.csv").write_text("image,label\na,\n")
     config = yaml.safe_load((gift.path / "config.yaml").read_text())
-    shutil.copytree(gift.path, gift.path.with_name("other"))  # beside it, the report says how the gift differs
+    shutil.copytree(
+        gift.path, gift.path.with_name("other")
+    )  # beside it, the report says how the gift differs
     config["data"]["corrections"] = str(outside / "list.csv")
     (gift.path / "config.yaml").write_text(yaml.safe_dump(config))
     with watched(outside, monkeypatch) as seen:
@@ -149,10 +169,28 @@ def test_a_report_reads_no_list_of_corrections_that_a_stranger_names(gift, tmp_p
     "encoder",
     [
         {"name": "small_cnn", "width": 1024, "dim": 16384},
-        {"name": "adapted", "base": None, "width": 16384, "dim": 16384, "hidden": 16384, "head": "mlp"},
-        {"name": "adapted", "base": '{"name": "small_cnn", "width": 1024}', "image_size": 4096, "dim": 8},
+        {
+            "name": "adapted",
+            "base": None,
+            "width": 16384,
+            "dim": 16384,
+            "hidden": 16384,
+            "head": "mlp",
+        },
+        {
+            "name": "adapted",
+            "base": '{"name": "small_cnn", "width": 1024}',
+            "image_size": 4096,
+            "dim": 8,
+        },
         {"name": "timm_model", "backbone": "vit_giant_patch14_224", "pretrained": False, "dim": 8},
-        {"name": "timm_model", "backbone": "vit_tiny_patch16_224", "pretrained": False, "image_size": 4096, "dim": 8},
+        {
+            "name": "timm_model",
+            "backbone": "vit_tiny_patch16_224",
+            "pretrained": False,
+            "image_size": 4096,
+            "dim": 8,
+        },
     ],
 )
 def test_an_encoder_that_the_weights_are_not_of_takes_no_memory(gift, encoder):
@@ -171,9 +209,16 @@ def test_stop_ends_no_process_that_a_stranger_names(gift, sleeper, capsys):
         "create_time": psutil.Process(sleeper.pid).create_time(),
     }
     meta = json.loads((gift.path / "meta.json").read_text())
-    status = {**json.loads((gift.path / "status.json").read_text()), "state": "running", "updated": time.time()}
+    status = {
+        **json.loads((gift.path / "status.json").read_text()),
+        "state": "running",
+        "updated": time.time(),
+    }
     (gift.path / "status.json").write_text(json.dumps(status))
-    for name, content in (("launch.json", worker), ("meta.json", {**meta, "worker": {**worker, "mark": "0" * 64}})):
+    for name, content in (
+        ("launch.json", worker),
+        ("meta.json", {**meta, "worker": {**worker, "mark": "0" * 64}}),
+    ):
         (gift.path / name).write_text(json.dumps(content))
         assert main(["runs", "stop", str(gift.path)]) == 2
         assert "this account did not write that" in capsys.readouterr().err
@@ -191,9 +236,13 @@ def test_a_queue_of_somebody_else_is_not_taken_up(gift, monkeypatch):
 
     root, begun = gift.path.parent, []
     monkeypatch.setattr(Queue, "ensure_worker", lambda queue: begun.append(queue.root))
-    (root / ".queue.json").write_text(json.dumps({"waiting": ["gift"], "paused": False, "worker": None}))
+    (root / ".queue.json").write_text(
+        json.dumps({"waiting": ["gift"], "paused": False, "worker": None})
+    )
     dashboard._reconcile(root)
-    assert Queue(root).abandoned and not begun, "the page and `lab runs` say that it waits, and have the button"
+    assert Queue(root).abandoned and not begun, (
+        "the page and `lab runs` say that it waits, and have the button"
+    )
     lab.runs.create(gift.config, root, "mine")
     Queue(root).add(lab.runs.open("mine", root))
     dashboard._reconcile(root)
@@ -230,7 +279,11 @@ def test_slurm_reads_no_pickle_that_was_there_before(gift, monkeypatch):
     launcher = lab.launchers.create("slurm")
     launcher.submit([mine])
     (first,) = opened
-    assert first.parent == kept and re.fullmatch("[0-9a-f]{16}", first.name) and not list(first.iterdir())
+    assert (
+        first.parent == kept
+        and re.fullmatch("[0-9a-f]{16}", first.name)
+        and not list(first.iterdir())
+    )
     assert first.stat().st_mode & 0o077 == 0
     assert lab.launchers.create("slurm")._found_again(mine) and opened[1:] == [first / "7"]
     sent = json.loads((mine.path / "sent.json").read_text())
@@ -241,12 +294,15 @@ def test_slurm_reads_no_pickle_that_was_there_before(gift, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "words", ["runs RUN", "runs", "runs logs RUN", "runs report RUN", "runs watch RUN", "runs check RUN"]
+    "words",
+    ["runs RUN", "runs", "runs logs RUN", "runs report RUN", "runs watch RUN", "runs check RUN"],
 )
 def test_no_text_of_a_run_acts_on_a_terminal(gift, words, capsys):
     def change(name, **values):
         path = gift.path / name
-        path.write_text(json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values}))
+        path.write_text(
+            json.dumps({**(json.loads(path.read_text()) if path.exists() else {}), **values})
+        )
 
     change("status.json", sentence=CODES, phase=CODES, state="failed")
     change("remarks.json", note=CODES, tags=[CODES], group=CODES)
@@ -279,7 +335,9 @@ def _large_remark(kind: bytes):
     def add(archive: tarfile.TarFile) -> None:
         member = tarfile.TarInfo("x")
         member.type, member.size = kind, 50_000_000
-        archive.fileobj.write(member.tobuf(tarfile.USTAR_FORMAT) + bytes(50_000_000 // 512 * 512 + 512))
+        archive.fileobj.write(
+            member.tobuf(tarfile.USTAR_FORMAT) + bytes(50_000_000 // 512 * 512 + 512)
+        )
 
     return add
 
@@ -323,15 +381,23 @@ def test_a_tar_takes_no_memory_and_says_no_word_of_python(gift, tmp_path, what, 
 
 def test_a_zip_whose_list_would_fill_the_memory_is_refused_unread(gift, tmp_path):
     name, count = b"gift/d/", 2_000_000
-    one = b"PK\x01\x02" + struct.pack("<6H3I5H2I", 20, 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 16, 0) + name
+    one = (
+        b"PK\x01\x02"
+        + struct.pack("<6H3I5H2I", 20, 20, 0, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 16, 0)
+        + name
+    )
     path = tmp_path / "gift.zip"
     with open(path, "wb") as file:
         for _ in range(count // 10_000):
             file.write(one * 10_000)
         length = file.tell()
-        file.write(b"PK\x06\x06" + struct.pack("<Q2H2I4Q", 44, 45, 45, 0, 0, count, count, length, 0))
+        file.write(
+            b"PK\x06\x06" + struct.pack("<Q2H2I4Q", 44, 45, 45, 0, 0, count, count, length, 0)
+        )
         file.write(b"PK\x06\x07" + struct.pack("<IQI", 0, length, 1))
-        file.write(b"PK\x05\x06" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+        file.write(
+            b"PK\x05\x06" + struct.pack("<4H2IH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+        )
     before = psutil.Process().memory_info().rss
     with pytest.raises(ValueError, match="more than 200,000 files"):
         receive(path)
@@ -357,7 +423,19 @@ def _vectors(path: Path, keys: str) -> None:
 @pytest.mark.parametrize("keys", ["[" * 100_000, "3", '{"a": 1}', "[1, 2]", "NaN"])
 def test_odd_keys_of_imported_vectors_are_named_in_our_words(tmp_path, keys, capsys):
     _vectors(tmp_path / "v.safetensors", keys)
-    assert main(["import", str(tmp_path / "v.safetensors"), "--name", "i", "--runs", str(tmp_path / "runs")]) == 2
+    assert (
+        main(
+            [
+                "import",
+                str(tmp_path / "v.safetensors"),
+                "--name",
+                "i",
+                "--runs",
+                str(tmp_path / "runs"),
+            ]
+        )
+        == 2
+    )
     told = capsys.readouterr().err
     assert "keys in its head" in told and not PYTHON.search(told)
 
@@ -366,7 +444,10 @@ def test_odd_vectors_in_a_table_are_named_in_our_words(tmp_path, capsys):
     (tmp_path / "v.csv").write_text('key,vector\na,"' + "[" * 100_000 + '"\n')
     (tmp_path / "v.pth").write_bytes(b"cos\nabort\n(tR.")
     for name in ("v.csv", "v.pth"):
-        assert main(["import", str(tmp_path / name), "--name", "i", "--runs", str(tmp_path / "runs")]) == 2
+        assert (
+            main(["import", str(tmp_path / name), "--name", "i", "--runs", str(tmp_path / "runs")])
+            == 2
+        )
         assert not PYTHON.search(capsys.readouterr().err)
 
 
@@ -375,7 +456,9 @@ def test_a_model_folder_whose_head_is_too_deep_is_refused_in_our_words(gift, tmp
     content = (folder / "model.safetensors").read_bytes()
     head = b'{"a":' * 200 + b"1" + b"}" * 200
     size = int.from_bytes(content[:8], "little")
-    (folder / "model.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + content[8 + size :])
+    (folder / "model.safetensors").write_bytes(
+        len(head).to_bytes(8, "little") + head + content[8 + size :]
+    )
     with pytest.raises(ValueError, match="no whole model folder") as refused:
         lab.load(folder)
     assert not PYTHON.search(str(refused.value))
@@ -384,7 +467,9 @@ def test_a_model_folder_whose_head_is_too_deep_is_refused_in_our_words(gift, tmp
 def test_a_mark_is_of_its_words_and_of_this_account(monkeypatch, tmp_path):
     mark = ownership.mark_of("process 7")
     assert ownership.is_mark_of(mark, "process 7") and not ownership.is_mark_of(mark, "process 8")
-    assert not ownership.is_mark_of(None, "process 7") and not ownership.is_mark_of("\u00fc", "process 7")
+    assert not ownership.is_mark_of(None, "process 7") and not ownership.is_mark_of(
+        "\u00fc", "process 7"
+    )
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert not ownership.is_mark_of(mark, "process 7"), "another account has another key"
 
@@ -394,7 +479,9 @@ def test_a_report_of_vectors_that_are_no_table_is_one_sentence(gift, change, cap
     path = gift.path / "embeddings" / "test.safetensors"
     held, header = arrays.read(path), arrays.header(path)
     vectors = held.pop("query.vectors")
-    arrays.write(path, held | ({"query.vectors": vectors.reshape(-1)} if change == "flat" else {}), header)
+    arrays.write(
+        path, held | ({"query.vectors": vectors.reshape(-1)} if change == "flat" else {}), header
+    )
     assert main(["runs", "report", str(gift.path)]) == 1
     told = capsys.readouterr().err
     assert "query.vectors" in told and str(path) in told and not PYTHON.search(told)
@@ -408,7 +495,9 @@ def test_a_network_of_billions_is_refused_at_once(gift):
     ):
         (gift.path / "config.yaml").write_text(yaml.safe_dump({**config, "encoder": encoder}))
         began = time.process_time()
-        with pytest.raises(ValueError, match="the encoder has more than .* many times as many as the checkpoint"):
+        with pytest.raises(
+            ValueError, match="the encoder has more than .* many times as many as the checkpoint"
+        ):
             lab.load(gift.path)
         assert time.process_time() - began < 2
 
@@ -426,7 +515,9 @@ def _parquet(path: Path) -> None:
     import pyarrow.parquet
 
     numbers = pa.array(np.zeros(400_000, np.float32))
-    pa.parquet.write_table(pa.table({"vector": pa.FixedSizeListArray.from_arrays(numbers, 100)}), path)
+    pa.parquet.write_table(
+        pa.table({"vector": pa.FixedSizeListArray.from_arrays(numbers, 100)}), path
+    )
 
 
 def _npy_with_a_hole(path: Path) -> None:
@@ -434,7 +525,9 @@ def _npy_with_a_hole(path: Path) -> None:
 
 
 def _safetensors_with_a_hole(path: Path) -> None:
-    head = json.dumps({"vectors": {"dtype": "F32", "shape": [10**6, 100], "data_offsets": [0, 4 * 10**8]}}).encode()
+    head = json.dumps(
+        {"vectors": {"dtype": "F32", "shape": [10**6, 100], "data_offsets": [0, 4 * 10**8]}}
+    ).encode()
     with open(path, "wb") as file:
         file.write(len(head).to_bytes(8, "little") + head)
         file.truncate(8 + len(head) + 4 * 10**8)
@@ -450,12 +543,19 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_vectors_that_memory_does_not_hold_are_refused_before_they_are_unpacked(tmp_path, name, monkeypatch, capsys):
+def test_vectors_that_memory_does_not_hold_are_refused_before_they_are_unpacked(
+    tmp_path, name, monkeypatch, capsys
+):
     BOMBS[name](tmp_path / name)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1_000_000))
     before = psutil.Process().memory_info().rss
-    assert main(["import", str(tmp_path / name), "--name", "i", "--runs", str(tmp_path / "runs")]) == 2
-    assert re.search(rf"{name} takes [\d.]+ (MB|GB) of memory, and 1\b.* MB are free here", capsys.readouterr().err)
+    assert (
+        main(["import", str(tmp_path / name), "--name", "i", "--runs", str(tmp_path / "runs")]) == 2
+    )
+    assert re.search(
+        rf"{name} takes [\d.]+ (MB|GB) of memory, and 1\b.* MB are free here",
+        capsys.readouterr().err,
+    )
     assert psutil.Process().memory_info().rss - before < 1e8
 
 

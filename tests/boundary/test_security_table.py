@@ -14,13 +14,20 @@ from tests.boundary.watching import WORDS
 
 ROOT = Path(__file__).parents[2]
 SECRET = "/home/me/photos"
-BEGIN, END = "<!-- made by tests/boundary/test_security_table.py -->", "<!-- end of what it made -->"
+BEGIN, END = (
+    "<!-- made by tests/boundary/test_security_table.py -->",
+    "<!-- end of what it made -->",
+)
 
 
 def reference(word: str, rights: Rights) -> Reference:
     """Judge a word of a stored configuration, as the network of `adapted` or, where it names a file, as its data."""
-    as_network = RunConfig.of({"encoder": {"name": "adapted", "base": word}}, stored=True, rights=rights)
-    as_folder = RunConfig.of({"data": {"name": "class_folders", "root": word}}, stored=True, rights=rights)
+    as_network = RunConfig.of(
+        {"encoder": {"name": "adapted", "base": word}}, stored=True, rights=rights
+    )
+    as_folder = RunConfig.of(
+        {"data": {"name": "class_folders", "root": word}}, stored=True, rights=rights
+    )
     found = [*as_network.encoder.named(), *as_folder.data.named()]
     return rights.reference(*found[0])
 
@@ -31,25 +38,34 @@ def rows() -> list[str]:
         "| the file says | kind | a file of another account | a file of this account |",
         "|---|---|---|---|",
     ]
-    stranger, own = Rights("Run gift", Path("/runs/gift")), Rights("Run gift", Path("/runs/gift"), EVERYTHING)
+    stranger, own = (
+        Rights("Run gift", Path("/runs/gift")),
+        Rights("Run gift", Path("/runs/gift"), EVERYTHING),
+    )
     for words, template in WORDS.items():
         word = template.format(secret=SECRET)
         sent, mine = reference(word, stranger), reference(word, own)
         assert not sent.allowed, f"{word} of a stranger is refused"
         right = f"only when typed: `{sent.right}`"
-        lines.append(f"| {words}: `{word}` | {sent.kind} | {right} | {'read' if mine.allowed else right} |")
+        lines.append(
+            f"| {words}: `{word}` | {sent.kind} | {right} | {'read' if mine.allowed else right} |"
+        )
     return lines
 
 
 def test_security_shows_this_table():
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     shown = text.partition(BEGIN)[2].partition(END)[0].strip()
-    assert shown == "\n".join(rows()), "print the new table with `python -m tests.boundary.test_security_table`"
+    assert shown == "\n".join(rows()), (
+        "print the new table with `python -m tests.boundary.test_security_table`"
+    )
 
 
 def test_no_word_of_a_file_is_a_program_whoever_wrote_it():
     for template in WORDS.values():
-        judged = reference(template.format(secret=SECRET), Rights("Run gift", Path("/runs/gift"), EVERYTHING))
+        judged = reference(
+            template.format(secret=SECRET), Rights("Run gift", Path("/runs/gift"), EVERYTHING)
+        )
         assert judged.allowed == (judged.kind != PROGRAM)
 
 

@@ -56,7 +56,9 @@ def stored(section: str, entry: str | None, values: dict, folder: Path) -> RunCo
 
 
 @pytest.mark.parametrize("said", WORDS)
-def test_no_knob_of_a_stored_configuration_runs_or_reads_what_a_stranger_names(said, places, monkeypatch):
+def test_no_knob_of_a_stored_configuration_runs_or_reads_what_a_stranger_names(
+    said, places, monkeypatch
+):
     gift, secret = places
     word = WORDS[said].format(secret=secret)
     inside = not is_address(word) and Path(word).resolve().is_relative_to(gift)  # as a path
@@ -84,26 +86,49 @@ def test_no_knob_of_a_stored_configuration_runs_or_reads_what_a_stranger_names(s
 def test_a_network_as_json_is_looked_into(places, monkeypatch):
     gift, secret = places
     inner = '{{"name": "adapted", "base": "{}"}}'
-    for word in ("os:abort", "x.ts", str(secret), "http://127.0.0.1:1/x", inner.format("os:abort").replace('"', '\\"')):
+    for word in (
+        "os:abort",
+        "x.ts",
+        str(secret),
+        "http://127.0.0.1:1/x",
+        inner.format("os:abort").replace('"', '\\"'),
+    ):
         for text in (inner.format(word), '{"name": "timm_model", "backbone": "' + word + '"}'):
             config = stored("encoder", "adapted", {"base": text}, gift)
-            with watched(secret, monkeypatch) as seen, pytest.raises(ValueError, match="Run gift names the|no encoder"):
+            with (
+                watched(secret, monkeypatch) as seen,
+                pytest.raises(ValueError, match="Run gift names the|no encoder"),
+            ):
                 config.encoder.create()
             assert not seen
-    for text in ("{", "{}", "[1]", '{"name": 3}', '{"name": "nothing"}', '{"name": ["adapted"]}', "{" * 5000):
+    for text in (
+        "{",
+        "{}",
+        "[1]",
+        '{"name": 3}',
+        '{"name": "nothing"}',
+        '{"name": ["adapted"]}',
+        "{" * 5000,
+    ):
         with pytest.raises(ValueError):
             stored("encoder", "adapted", {"base": text}, gift).encoder.create()
-    assert stored("encoder", "adapted", {"base": '{"name": "small_cnn"}'}, gift).encoder.create().width
+    assert (
+        stored("encoder", "adapted", {"base": '{"name": "small_cnn"}'}, gift).encoder.create().width
+    )
 
 
 def test_a_right_allows_its_own_kind_and_none_allows_a_program(places):
     gift, secret = places
     config = stored("data", "tar_shards", {"root": "s3://b/x"}, gift)
     for allow in EVERYTHING:
-        allowed = [one.allowed for one in config.references(Rights("Run gift", gift, frozenset([allow])))]
+        allowed = [
+            one.allowed for one in config.references(Rights("Run gift", gift, frozenset([allow])))
+        ]
         assert allowed == [allow == "addresses"]
     program = stored("encoder", "adapted", {"base": "os:abort"}, gift)
-    assert [one.allowed for one in program.references(Rights("Run gift", gift, EVERYTHING))] == [False]
+    assert [one.allowed for one in program.references(Rights("Run gift", gift, EVERYTHING))] == [
+        False
+    ]
     with pytest.raises(ValueError, match="allow takes addresses, downloads, paths; got programs"):
         boundary.chosen(["programs"])
 
@@ -113,7 +138,9 @@ def test_weights_that_are_not_here_are_fetched_only_by_a_right(places, monkeypat
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: None)
     for entry, knob in (("timm_model", "backbone"), ("adapted", "base")):
         config = stored("encoder", entry, {knob: "resnet18"}, gift)
-        with pytest.raises(ValueError, match=r"names the download 'resnet18' \(encoder.pre.*--allow downloads"):
+        with pytest.raises(
+            ValueError, match=r"names the download 'resnet18' \(encoder.pre.*--allow downloads"
+        ):
             config.encoder.check()
         config.encoder.check({"pretrained": False})
         with monkeypatch.context() as patch:
@@ -150,8 +177,13 @@ def test_a_file_that_a_person_names_may_name_all_but_a_program(tmp_path, capsys)
     assert main(["train", "--config", str(file), "--print-config", *typed]) == 0
     assert "base: mine:net" in capsys.readouterr().out
     plan = tmp_path / "sweep.yaml"
-    plan.write_text("name: s\nconfig: {encoder: {name: adapted}}\nvary: {encoder.base: ['resnet18', 'os:abort']}\n")
-    assert main(["sweep", str(plan), "--dry-run"]) == 2 and "names the program 'os:abort'" in capsys.readouterr().err
+    plan.write_text(
+        "name: s\nconfig: {encoder: {name: adapted}}\nvary: {encoder.base: ['resnet18', 'os:abort']}\n"
+    )
+    assert (
+        main(["sweep", str(plan), "--dry-run"]) == 2
+        and "names the program 'os:abort'" in capsys.readouterr().err
+    )
     file.write_text(f"data: {{name: class_folders, root: {tmp_path}}}\n")
     assert RunConfig.load(file).rights is None
 

@@ -34,12 +34,24 @@ _seen: list[str] = []
 def _hook(event: str, arguments: tuple) -> None:
     if not _watched:
         return
-    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec"):
+    if event in (
+        "socket.connect",
+        "socket.getaddrinfo",
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+    ):
         _seen.append(f"{event} {arguments!r}"[:200])
     elif event == "import" and str(arguments[0]).rpartition(".")[2] == "evil":
         _seen.append(f"import {arguments[0]}")
-    elif event in ("open", "os.listdir", "os.scandir") and isinstance(arguments[0], str | bytes | Path):
-        path = str(arguments[0], "utf-8", "replace") if isinstance(arguments[0], bytes) else str(arguments[0])
+    elif event in ("open", "os.listdir", "os.scandir") and isinstance(
+        arguments[0], str | bytes | Path
+    ):
+        path = (
+            str(arguments[0], "utf-8", "replace")
+            if isinstance(arguments[0], bytes)
+            else str(arguments[0])
+        )
         if any(Path(path).is_relative_to(secret) for secret in _watched):
             _seen.append(f"{event} {path}")
 
@@ -60,7 +72,10 @@ def watched(secret: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]
         patch.setattr("os.abort", trip("os.abort"))
         patch.setattr("torch.jit.load", trip("torch.jit.load"))
         patch.setattr("torch.export.load", trip("torch.export.load"))
-        readers = {suffix: (kind, trip(f"reader of {suffix}")) for suffix, (kind, _) in foreign.FILES.items()}
+        readers = {
+            suffix: (kind, trip(f"reader of {suffix}"))
+            for suffix, (kind, _) in foreign.FILES.items()
+        }
         patch.setattr(foreign, "FILES", readers)
         _watched.append(secret)
         try:

@@ -36,9 +36,14 @@ expect.set_options(timeout=PATIENCE)
 
 @pytest.fixture(scope="session")
 def chromium():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    found = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if found is None:
-        pytest.fail("The browser tests need Chromium on the PATH (Debian: apt-get install chromium).", pytrace=False)
+        pytest.fail(
+            "The browser tests need Chromium on the PATH (Debian: apt-get install chromium).",
+            pytrace=False,
+        )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield browser
@@ -81,10 +86,23 @@ def jupyter(tmp_path_factory):
     import nbformat
 
     folder, port = tmp_path_factory.mktemp("jupyter"), free_port()
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_WORKSPACES_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTER_RUNTIME_DIR")
+    names = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+        "JUPYTERLAB_SETTINGS_DIR",
+        "JUPYTER_RUNTIME_DIR",
+    )
     own_places = {name: str(folder / name.lower()) for name in names}
     with open(folder / "jupyter.log", "wb") as log:
-        words = ["lab", "learn", "--folder", str(folder / "mine"), "--port", str(port), "--no-browser"]
+        words = [
+            "lab",
+            "learn",
+            "--folder",
+            str(folder / "mine"),
+            "--port",
+            str(port),
+            "--no-browser",
+        ]
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
             stdin=subprocess.DEVNULL,
@@ -165,7 +183,9 @@ def tab(chromium):
         contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}, **options))
         page = contexts[-1].new_page()
         page.set_default_timeout(PATIENCE)
-        page.on("pageerror", lambda error: None if str(error) == harmless else errors.append(str(error)))
+        page.on(
+            "pageerror", lambda error: None if str(error) == harmless else errors.append(str(error))
+        )
         page.goto(url if "token=" in url or not url.startswith("http") else _with_token(url))
         return page
 

@@ -19,7 +19,10 @@ def test_click_a_neighbour_and_it_becomes_the_query(dashboard, tab):
     expect(cards.nth(5)).to_be_visible()
 
     wanted = page.locator(".section.normal .card.wrong").first
-    name, label = wanted.locator(".title").inner_text(), wanted.locator(".spoken:not(.chosen)").text_content()
+    name, label = (
+        wanted.locator(".title").inner_text(),
+        wanted.locator(".spoken:not(.chosen)").text_content(),
+    )
     assert re.match(r"rank \d+, wrong, ", label)
     expect(page).to_have_url(re.compile(r"run=recall&query=\d+"))
     before = page.url
@@ -46,7 +49,9 @@ def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
     page = tab(f"{dashboard.url}/browse")
     cards = page.locator(".section.normal .card")
     expect(cards.nth(5)).to_be_visible()
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
+    expect(
+        page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+    ).to_be_visible()
     cards.nth(0).focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
@@ -61,7 +66,9 @@ def test_the_keyboard_walks_the_grid_and_picks(dashboard, tab):
     expect(cards.nth(0)).to_be_focused()
 
 
-FOCUSED = "() => (document.activeElement.shadowRoot?.activeElement ?? document.activeElement).textContent"
+FOCUSED = (
+    "() => (document.activeElement.shadowRoot?.activeElement ?? document.activeElement).textContent"
+)
 
 
 def test_the_results_are_a_few_stops_of_tab_away(dashboard, tab):
@@ -111,7 +118,9 @@ def test_why_two_are_alike_and_a_part_of_the_picture(dashboard, tab):
     page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"part=0\.\d+"))
-    expect(page.get_by_text("The search uses only the part of the picture that you drew.")).to_be_visible()
+    expect(
+        page.get_by_text("The search uses only the part of the picture that you drew.")
+    ).to_be_visible()
 
 
 def test_a_page_stands_still_while_it_opens(dashboard, tab):
@@ -125,8 +134,12 @@ def test_a_page_stands_still_while_it_opens(dashboard, tab):
     page.reload()
     expect(page.get_by_role("slider").first).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
-    assert page.evaluate("PerformanceObserver.supportedEntryTypes.includes('layout-shift')"), "nothing would be seen"
+    expect(
+        page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+    ).to_be_visible()
+    assert page.evaluate("PerformanceObserver.supportedEntryTypes.includes('layout-shift')"), (
+        "nothing would be seen"
+    )
     assert page.evaluate("moved") < 0.1, "it was .38"
     assert page.get_by_test_id("stSidebar").bounding_box()["width"] == pytest.approx(281, abs=2), (
         "as page_style.css says"
@@ -139,11 +152,15 @@ def test_names_that_look_like_html_are_shown_as_text(serve, tab, train_tiny, tmp
 
     wild = ['<img src=x onerror="window.hurt=1">', "<b>bold & $x^2$ **md** :red[x]"]
     random = np.random.default_rng(0)
-    for at, name in enumerate(["train/plain", "train/plain too", *(f"test/{name}" for name in wild)]):
+    for at, name in enumerate(
+        ["train/plain", "train/plain too", *(f"test/{name}" for name in wild)]
+    ):
         for copy in range(6):
             file = tmp_path / "images" / name / f"{copy}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(random.integers(60 * at, 60 * at + 60, (16, 16, 3), dtype=np.uint8)).save(file)
+            Image.fromarray(
+                random.integers(60 * at, 60 * at + 60, (16, 16, 3), dtype=np.uint8)
+            ).save(file)
     data = {"name": "class_folders", "root": str(tmp_path / "images")}
     train_tiny(tmp_path / "runs", "wild", data=data, sampler={"batch_size": 8})
     page = tab(f"{serve(tmp_path / 'runs').url}/browse")

@@ -27,10 +27,15 @@ def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, 
     for at in range(3):
         shutil.move(mine / f"class0{at}" / "3.png", mine / f"class1{at}" / "moved.png")
     data = {"name": "class_folders", "root": str(mine), "validation": 0.3, "test": 0.4}
-    run = train_tiny(tmp_path / "runs", "planted", data=data, sampler={"batch_size": 8, "per_class": 2})
+    run = train_tiny(
+        tmp_path / "runs", "planted", data=data, sampler={"batch_size": 8, "per_class": 2}
+    )
     root, images = run.path.parent, run.dataset()
     page = tab(f"{serve(root).url}/check?show=labels")
-    cards, shown = page.locator(".judging .all .card"), page.locator(".judging .panel .query-line").first
+    cards, shown = (
+        page.locator(".judging .all .card"),
+        page.locator(".judging .panel .query-line").first,
+    )
     expect(cards.nth(2)).to_be_visible()
     settled(page)
     expect(page.get_by_role("button", name="1 Keep, it is right")).to_be_visible()
@@ -45,7 +50,10 @@ def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, 
         keys.append(shown.inner_text())
     expect(page.get_by_role("status").filter(has_text="dropped")).to_be_attached()
     items = [images.keys.index(key) for key in keys]
-    wait_for(lambda: marks.read(root, images) == {items[0]: Mark("keep"), items[1]: Mark("drop")}, "both marks")
+    wait_for(
+        lambda: marks.read(root, images) == {items[0]: Mark("keep"), items[1]: Mark("drop")},
+        "both marks",
+    )
     settled(page)
     page.evaluate(LOSE)
     page.keyboard.press("u")
@@ -55,7 +63,10 @@ def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, 
     page.keyboard.press("/")
     page.keyboard.type("class07")
     page.keyboard.press("Enter")
-    wait_for(lambda: marks.read(root, images).get(items[1]) == Mark("relabel", "class07"), "another class")
+    wait_for(
+        lambda: marks.read(root, images).get(items[1]) == Mark("relabel", "class07"),
+        "another class",
+    )
     settled(page)
 
     cards.nth(0).focus()
@@ -64,7 +75,9 @@ def test_images_are_judged_by_keys_and_undone(serve, tab, train_tiny, pictures, 
     page.keyboard.press("Shift+X")
     expect(page.get_by_role("button", name="3 Drop all 2")).to_be_visible()
     page.keyboard.press("3")
-    wait_for(lambda: list(marks.read(root, images).values()).count(Mark("drop")) == 2, "two at once")
+    wait_for(
+        lambda: list(marks.read(root, images).values()).count(Mark("drop")) == 2, "two at once"
+    )
     settled(page)
     page.reload()
     expect(page.locator(".judging .said")).to_have_count(2)

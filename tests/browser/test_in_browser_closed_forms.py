@@ -49,12 +49,18 @@ def drawn(body: dict, random: np.random.Generator) -> dict:
     """A setting of all that the page offers."""
     knobs = dict(body["knobs"])
     for slider in body["sliders"]:
-        stops = slider["stops"] or ["".join(random.choice(["+", "-"], random.integers(1, 20))), *WORDS]
+        stops = slider["stops"] or [
+            "".join(random.choice(["+", "-"], random.integers(1, 20))),
+            *WORDS,
+        ]
         knobs[slider["name"]] = stops[random.integers(len(stops))]
     if "scores" in body["drag"]:
         return {**knobs, **drawn_list(random)}
     count = random.choice([0, 0, knobs.get("classes", 0)])
-    return {**knobs, **{name: random.uniform(-3, 3, count).round(4).tolist() for name in body["drag"]}}
+    return {
+        **knobs,
+        **{name: random.uniform(-3, 3, count).round(4).tolist() for name in body["drag"]},
+    }
 
 
 def plain(part):
@@ -64,7 +70,11 @@ def plain(part):
         shape = [int(size) for size in part["shape"].split(",")] if "shape" in part else [-1]
         return plain(values.reshape(shape).tolist())
     if isinstance(part, dict):
-        return {name: made for name, value in part.items() if (made := plain(value)) not in (None, [], {})}
+        return {
+            name: made
+            for name, value in part.items()
+            if (made := plain(value)) not in (None, [], {})
+        }
     if isinstance(part, list):
         return [plain(one) for one in part]
     return None if isinstance(part, float) and math.isnan(part) else part
@@ -78,7 +88,9 @@ def differences(told, known, where: str = "") -> list[str]:
     if isinstance(told, list) and isinstance(known, list) and len(told) == len(known):
         pairs = enumerate(zip(told, known, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, f"{where}[{i}]")]
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (told, known))
+    numbers = all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in (told, known)
+    )
     alike = abs(told - known) <= 1e-6 * max(1, abs(known)) if numbers else told == known
     return [] if alike else [f"{where}: {told!r:.90} instead of {known!r:.90}"]
 
@@ -134,10 +146,14 @@ def test_a_dragged_item_moves_the_picture_without_python(opened, drag):
     assert score > scores[3]
     scores[3] = score
     expect(words).to_have_text(said("recall_strip", scores=tuple(scores)))
-    expect(page.locator("#code")).to_have_text(lab.figures.create("recall_strip", scores=tuple(scores)).code())
+    expect(page.locator("#code")).to_have_text(
+        lab.figures.create("recall_strip", scores=tuple(scores)).code()
+    )
     page.get_by_role("button", name="+ different label").click()
     expect(words).to_contain_text(f"A list of {len(scores) + 1} items")
-    assert page.evaluate("document.getElementById('figure').data[1].text").count("N1") == 1, "more than have a face"
+    assert page.evaluate("document.getElementById('figure').data[1].text").count("N1") == 1, (
+        "more than have a face"
+    )
 
 
 def test_what_lessons_ask_for_can_be_done(opened):
@@ -155,7 +171,9 @@ def test_what_lessons_ask_for_can_be_done(opened):
     expect(page.locator("#words")).to_have_text(said("retrieval_protocols", exclude_self=False))
     page.get_by_label("Same source").uncheck()
     expect(page.get_by_label("Exclude self")).to_be_hidden()
-    page.evaluate("document.getElementById('figure').emit('plotly_click', { points: [{ x: 5, y: 2 }] })")
+    page.evaluate(
+        "document.getElementById('figure').emit('plotly_click', { points: [{ x: 5, y: 2 }] })"
+    )
     expect(page.locator("#words")).to_have_text(
         said("retrieval_protocols", exclude_self=False, same_source=False, k=5, query=2)
     )

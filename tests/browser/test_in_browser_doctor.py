@@ -22,7 +22,10 @@ from lab.runs.marks import Mark
 pytestmark = pytest.mark.browser
 
 EACH = 16
-TWICE = " || ".join(2 * ["document.dispatchEvent(new CustomEvent('rankscope-key', {detail: '1', cancelable: true}))"])
+TWICE = " || ".join(
+    2
+    * ["document.dispatchEvent(new CustomEvent('rankscope-key', {detail: '1', cancelable: true}))"]
+)
 
 
 def drawn(folder: Path, classes: int, wrong: float, seed: int) -> dict[str, str]:
@@ -31,7 +34,10 @@ def drawn(folder: Path, classes: int, wrong: float, seed: int) -> dict[str, str]
     for label in range(classes):
         elsewhere = random.choice(EACH, round(wrong * EACH), replace=False)
         for at in range(EACH):
-            own, draws = np.random.default_rng((seed, label)), np.random.default_rng((seed, label, at))
+            own, draws = (
+                np.random.default_rng((seed, label)),
+                np.random.default_rng((seed, label, at)),
+            )
             pixels = label_errors._photographed(label_errors._texture(own, draws), draws)
             given = (label + random.integers(1, classes)) % classes if at in elsewhere else label
             truth[key := f"texture {given:02d}/{label:02d} {at:02d}.png"] = f"texture {label:02d}"
@@ -69,14 +75,23 @@ def checked(tmp_path, monkeypatch, serve, tab, wait_for, trained):
         page.get_by_role("combobox", name="Open a folder").click()
         page.get_by_role("option", name="shop").click()
         settled(page)
-        expect(page.get_by_role("textbox", name="Folder of the classes")).to_have_value(re.compile("/home/shop$"))
-        expect(page.get_by_role("heading", name=f"{classes} classes, {len(truth)} images")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Folder of the classes")).to_have_value(
+            re.compile("/home/shop$")
+        )
+        expect(
+            page.get_by_role("heading", name=f"{classes} classes, {len(truth)} images")
+        ).to_be_visible()
         expect(page.get_by_text("a linear head is trained")).to_be_visible()
         run = trained(page, server.runs, "shop")
-        expect(page.get_by_text(re.compile("the head (helped|harmed).* 95 % interval", re.I))).to_be_visible()
+        expect(
+            page.get_by_text(re.compile("the head (helped|harmed).* 95 % interval", re.I))
+        ).to_be_visible()
         page.get_by_role("link", name="Look at the queries that improved").click()
         expect(page.locator(".query-title")).to_have_text(re.compile("texture"))
-        wait_for(lambda: page.locator(".card .thumb").last.evaluate("one => one.naturalWidth") > 0, "a picture")
+        wait_for(
+            lambda: page.locator(".card .thumb").last.evaluate("one => one.naturalWidth") > 0,
+            "a picture",
+        )
         page.goto(f"{server.url}/check?show=labels&run=shop")
         return page, run, truth
 
@@ -103,18 +118,24 @@ def again(trained):
     return train
 
 
-@pytest.mark.parametrize("seed", ["short", *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(5))])
+@pytest.mark.parametrize(
+    "seed", ["short", *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(5))]
+)
 def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     short = seed == "short"
     page, run, truth = checked(16 if short else 32, 0.4, 0 if short else seed)
     # with two labels of five wrong, a classifier names too few labels for a count to be said
-    words = page.get_by_text(re.compile(r"The number of errors among these \d+ cannot be estimated"))
+    words = page.get_by_text(
+        re.compile(r"The number of errors among these \d+ cannot be estimated")
+    )
     expect(words).to_be_visible()
     listed = int(re.search(r"among these (\d+)", words.inner_text())[1])
     shown = page.locator(".judging .panel .query-line").first
     root, images = run.path.parent, run.dataset()
     settled(page)
-    cards = page.locator(".judging .all .card").evaluate_all("all => all.map((one) => Number(one.dataset.id))")
+    cards = page.locator(".judging .all .card").evaluate_all(
+        "all => all.map((one) => Number(one.dataset.id))"
+    )
     first = [images.keys[item] for item in cards[:10]]
     assert sum(not key.startswith(f"{truth[key]}/") for key in first) >= 9, first
 
@@ -134,12 +155,18 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     def write(keys: list[str]) -> None:
         """What a person would answer for these, at once."""
         right = {key: Mark("keep") for key in keys if key.startswith(f"{truth[key]}/")}
-        marks.write(root, images, {images.keys.index(key): right.get(key, Mark("relabel", truth[key])) for key in keys})
+        marks.write(
+            root,
+            images,
+            {images.keys.index(key): right.get(key, Mark("relabel", truth[key])) for key in keys},
+        )
 
     if short:  # the first, those where the page turns, and the rest at once
         judge(range(1, 4))
         write([images.keys[item] for item in cards[3 : ON_A_PAGE - 2]])
-        page.goto(page.url.partition("/check")[0] + "/check?show=labels&run=shop")  # on the first without an answer
+        page.goto(
+            page.url.partition("/check")[0] + "/check?show=labels&run=shop"
+        )  # on the first without an answer
         settled(page)
         judge(range(ON_A_PAGE - 1, ON_A_PAGE + 3))
         write([key for key in truth if not key.startswith(f"{truth[key]}/")])
@@ -155,15 +182,22 @@ def strangers_are_unknown(page: Page, run: Run) -> None:
     """A threshold is drawn by hand and by keys, and kept; a picture of nothing that was trained on lies below it."""
     server = page.url.partition("/check")[0]
     page.goto(f"{server}/threshold?run=shop")
-    line, readout = page.get_by_role("slider", name="Threshold"), page.locator(".threshold .readout")
-    expect(page.get_by_role("heading", name="Classes that this threshold serves worst")).to_be_visible()
+    line, readout = (
+        page.get_by_role("slider", name="Threshold"),
+        page.locator(".threshold .readout"),
+    )
+    expect(
+        page.get_by_role("heading", name="Classes that this threshold serves worst")
+    ).to_be_visible()
     first = readout.inner_text()
     assert re.fullmatch(r"At -?[\d.]+: false accepts [\d.]+ %, false rejects [\d.]+ %", first)
     box = line.locator(".knob").bounding_box()
     page.mouse.move(box["x"] + 7, box["y"] + 7)
     page.mouse.down()
     page.mouse.move(box["x"] - 120, box["y"] + 7, steps=8)
-    assert readout.inner_text() != first, "the rates follow the hand, before the server has heard of it"
+    assert readout.inner_text() != first, (
+        "the rates follow the hand, before the server has heard of it"
+    )
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"at="))
     by_hand = page.url
@@ -179,4 +213,6 @@ def strangers_are_unknown(page: Page, run: Run) -> None:
     Image.new("RGB", (96, 96), "orange").save(stranger := run.path.parents[1] / "stranger.png")
     page.goto(f"{server}/browse?run=shop&queries=upload")
     page.locator("input[type=file]").set_input_files(stranger)
-    expect(page.get_by_text(f"Unknown: no image reaches {threshold.stored(run).value:.3g}")).to_be_visible()
+    expect(
+        page.get_by_text(f"Unknown: no image reaches {threshold.stored(run).value:.3g}")
+    ).to_be_visible()

@@ -66,7 +66,9 @@ def test_scores_move_by_keys_and_by_mouse(mount, drag):
     page.keyboard.press("End")
     assert said(page, "scores") == [1, 0.5]
     page.keyboard.press("PageDown")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "N1, different label"
+    assert (
+        page.evaluate("document.activeElement.getAttribute('aria-label')") == "N1, different label"
+    )
     page.keyboard.press("Enter")
     assert said(page, "pattern") == "++"
     before = said(page, "scores")

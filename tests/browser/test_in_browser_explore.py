@@ -22,7 +22,10 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, train_tiny):
     root = tmp_path_factory.mktemp("explored")
-    return [train_tiny(root, name, training={"steps": 2, "seed": at}) for at, name in enumerate(["first", "second"])]
+    return [
+        train_tiny(root, name, training={"steps": 2, "seed": at})
+        for at, name in enumerate(["first", "second"])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,9 @@ def opened(chromium):
     yield start
     for context in contexts:
         context.close()
-    assert all(url.startswith(("file:", "blob:", "http://127.0.0.1:")) for url in asked) and not said, (asked, said)
+    assert (
+        all(url.startswith(("file:", "blob:", "http://127.0.0.1:")) for url in asked) and not said
+    ), (asked, said)
 
 
 def image_of(run, item: int, runs) -> int:
@@ -83,7 +88,9 @@ def test_a_click_asks_and_the_answer_is_that_of_python(opened, file, runs):
     by_image = np.argsort(order)
     assert ranked(made.locator(".answer"))[0] == by_image[top[0]]
     marks = made.locator(".answer ol li").evaluate_all("all => all.map((one) => one.className)")
-    right = [stored.labels[order[one]] == stored.labels[row] for one in ranked(made.locator(".answer"))]
+    right = [
+        stored.labels[order[one]] == stored.labels[row] for one in ranked(made.locator(".answer"))
+    ]
     assert marks == ["right" if one else "wrong" for one in right]
     assert all(
         text.startswith("✓" if one else "✗")
@@ -138,7 +145,9 @@ def test_two_runs_answer_one_query_side_by_side(opened, file, runs):
         for text in made.locator("#cards li span:not(.picture)").all_inner_texts()
     ]
     gains = [after - before for before, after in changes]
-    assert all(a >= b - 1 for a, b in zip(gains, gains[1:], strict=False)) and gains[0] > 0  # rounded to percents
+    assert (
+        all(a >= b - 1 for a, b in zip(gains, gains[1:], strict=False)) and gains[0] > 0
+    )  # rounded to percents
 
 
 def test_missed_images_are_those_of_the_class_that_come_too_late(opened, file, runs):
@@ -152,7 +161,10 @@ def test_missed_images_are_those_of_the_class_that_come_too_late(opened, file, r
     found = made.locator(".answer ol li.right").count()
     assert ranks and min(ranks) > wanted and found <= wanted
     told = made.locator("#message").inner_text()
-    assert f"Of {wanted} images of its class, {wanted - len(ranks)} are among the nearest {wanted}" in told
+    assert (
+        f"Of {wanted} images of its class, {wanted - len(ranks)} are among the nearest {wanted}"
+        in told
+    )
 
 
 def test_filters_lists_and_the_address(opened, file, runs):
@@ -164,7 +176,11 @@ def test_filters_lists_and_the_address(opened, file, runs):
     assert wrong == int((first == 0).sum())
     made.locator("[name=list]").select_option("confused classes")
     pairs = made.locator("#cards li b").all_inner_texts()
-    assert pairs and "taken for" in pairs[0] and int(pairs[0].split(" ")[0]) >= int(pairs[-1].split(" ")[0])
+    assert (
+        pairs
+        and "taken for" in pairs[0]
+        and int(pairs[0].split(" ")[0]) >= int(pairs[-1].split(" ")[0])
+    )
     made.keyboard.press("Escape")
     made.locator("h1").click()
     made.keyboard.press("/")
@@ -178,7 +194,9 @@ def test_filters_lists_and_the_address(opened, file, runs):
     again = opened(file + hash)
     expect(again.locator("#every")).to_have_text(made.locator("#every").inner_text())
     assert again.locator("[name=show]").input_value() == "wrong"
-    opened(file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero&__proto__=1&constructor=2")
+    opened(
+        file + "#run=99&query=-3&show=%3Cimg%3E&list=__proto__&kind=zero&__proto__=1&constructor=2"
+    )
 
 
 def test_keys_walk_along_queries_and_lists(opened, file):
@@ -233,7 +251,9 @@ def test_hostile_names_stay_words(opened, tmp_path):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     labels = [f"{HOSTILE} {i % 3}" for i in range(12)]
     keys = [f"'{i}\" {HOSTILE} \u2028 🐯 %DATA%" for i in range(12)]
-    run = lab.runs.from_embeddings(vectors, labels, keys=keys, measure=True, runs=tmp_path, name="hostile")
+    run = lab.runs.from_embeddings(
+        vectors, labels, keys=keys, measure=True, runs=tmp_path, name="hostile"
+    )
     made = opened(explore.save([run], tmp_path / "out.html").as_uri())
     for chosen in ("queries", "classes", "confused classes"):
         made.locator("[name=list]").select_option(chosen)
@@ -250,7 +270,9 @@ def test_a_folder_behind_a_plain_server(opened, runs, tmp_path):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         made = opened(f"http://127.0.0.1:{server.server_port}/#query=4", offline=False)
         assert len(ranked(made.locator(".answer"))) == 24
-        assert "0.webp" in made.locator("#asked .picture").evaluate("one => one.style.backgroundImage")
+        assert "0.webp" in made.locator("#asked .picture").evaluate(
+            "one => one.style.backgroundImage"
+        )
         server.shutdown()
 
 

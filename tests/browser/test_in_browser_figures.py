@@ -15,7 +15,9 @@ def test_a_dragged_score_moves_the_figure_and_the_address(dashboard, tab, drag):
     grips = page.locator(".lab-drag .grip")
     expect(grips).to_have_count(11)
     expect(page.locator(".js-plotly-plot")).to_be_visible()
-    expect(page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")).to_be_visible()
+    expect(
+        page.locator("[data-testid='stApp'][data-test-script-state='notRunning']")
+    ).to_be_visible()
     place = 'g.grip[data-index="3"]'
     grip = page.locator(f".lab-drag {place}")
     assert grip.get_attribute("aria-valuenow") == "0.52"
@@ -29,7 +31,9 @@ def test_a_dragged_score_moves_the_figure_and_the_address(dashboard, tab, drag):
     low = float(grip.get_attribute("aria-valuenow"))
     assert low < 0.6
     expect(page).to_have_url(re.compile(re.escape(f"0.67%2C{low:g}%2C")))
-    assert float(grip.get_attribute("aria-valuenow")) == low, "what came back does not move it again"
+    assert float(grip.get_attribute("aria-valuenow")) == low, (
+        "what came back does not move it again"
+    )
 
     page.get_by_test_id("stSidebar").get_by_role("button", name="Reset").click()
     expect(grip).to_have_attribute("aria-valuenow", "0.52")

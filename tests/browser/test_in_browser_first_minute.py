@@ -22,10 +22,21 @@ IN_ALL = 12
 @pytest.fixture
 def demo(tmp_path):
     """`lab demo` with trainings of a few steps: its process, and the folder of its runs."""
-    words = ["demo", "--steps", "100", "--runs", str(tmp_path / "runs"), "--port", str(free_port()), "--no-token"]
+    words = [
+        "demo",
+        "--steps",
+        "100",
+        "--runs",
+        str(tmp_path / "runs"),
+        "--port",
+        str(free_port()),
+        "--no-token",
+    ]
     with open(tmp_path / "errors", "wb") as errors:
         command = [sys.executable, "-m", "lab", *words]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tmp_path)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tmp_path
+        )
     yield process, tmp_path / "runs"
     process.terminate()
     process.communicate(timeout=120)
@@ -34,12 +45,16 @@ def demo(tmp_path):
 def reached(page: Page) -> int:
     """Elements of the page's main part that the Tab key reaches."""
     inside = page.locator("[data-testid='stMain']").locator(FOCUSABLE)
-    return inside.evaluate_all("all => all.filter((one) => one.tabIndex >= 0 && one.checkVisibility()).length")
+    return inside.evaluate_all(
+        "all => all.filter((one) => one.tabIndex >= 0 && one.checkVisibility()).length"
+    )
 
 
 def fits(page: Page) -> bool:
     """Whether nothing has to be scrolled."""
-    return page.locator("[data-testid='stMain']").evaluate("main => main.scrollHeight <= main.clientHeight")
+    return page.locator("[data-testid='stMain']").evaluate(
+        "main => main.scrollHeight <= main.clientHeight"
+    )
 
 
 def test_the_first_minute(demo, tab, wait_for):
@@ -51,7 +66,10 @@ def test_the_first_minute(demo, tab, wait_for):
     expect(page.locator(".told .right")).to_have_count(6)
     assert 0 < reached(page) <= IN_ALL
 
-    wait_for(page.get_by_text(re.compile("demo-recall_at_k: ")).is_visible, "the first word of a training")
+    wait_for(
+        page.get_by_text(re.compile("demo-recall_at_k: ")).is_visible,
+        "the first word of a training",
+    )
     for width, height in ((1280, 800), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
         wait_for(lambda: fits(page), f"one screen of {width} x {height}", seconds=60)
@@ -64,7 +82,10 @@ def test_the_first_minute(demo, tab, wait_for):
         assert Run(runs / f"demo-{loss}").state == "finished"
     page.get_by_role("link", name="Home").click()
     expect(page.locator(".told")).to_be_visible()
-    scores = [Run(runs / f"demo-{loss}").scores()["values"]["r@1"] for loss in ("cross_entropy", "recall_at_k")]
+    scores = [
+        Run(runs / f"demo-{loss}").scores()["values"]["r@1"]
+        for loss in ("cross_entropy", "recall_at_k")
+    ]
     told = re.findall(r"right for (\d+) of 100", page.locator(".told").inner_text())
     assert sorted(map(int, told)) == sorted(round(100 * score) for score in scores)
 

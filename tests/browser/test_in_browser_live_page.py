@@ -19,9 +19,13 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab):
     last = lab.figures.create("two_sigmoids", tau1=10.0)
     wanted = last.figure()
     expect(page.locator("#words")).to_have_text(wanted.layout.meta["alt"])
-    shown = page.evaluate("[...document.getElementById('figure').calcdata[1].map((point) => point.y)]")
+    shown = page.evaluate(
+        "[...document.getElementById('figure').calcdata[1].map((point) => point.y)]"
+    )
     assert shown == pytest.approx([float(y) for y in wanted.data[1].y], abs=0)
-    ground = page.locator("svg.main-svg").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    ground = page.locator("svg.main-svg").first.evaluate(
+        "node => getComputedStyle(node).backgroundColor"
+    )
     assert ground == "rgb(21, 23, 26)"
     expect(page.locator("#code")).to_have_text(last.code())
     asked = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
@@ -29,7 +33,10 @@ def test_a_slider_shows_what_python_draws(tmp_path, tab):
 
 
 def test_a_tick_shows_what_python_draws(tmp_path, tab):
-    on, off = (lab.figures.create("contextual_steps", complement=complement) for complement in (True, False))
+    on, off = (
+        lab.figures.create("contextual_steps", complement=complement)
+        for complement in (True, False)
+    )
     file = tmp_path / "contextual_steps.html"
     file.write_text(live_page(on, ["complement"]), encoding="utf-8")
     page = tab(f"file://{file}", offline=True)

@@ -62,7 +62,9 @@ def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
     cards.first.click()
     expect(page.locator(".query-title")).to_have_text(title)
     expect(page).to_have_url(re.compile(r"item=\d+"))
-    expect(page.locator(".section.normal").first.locator(".card.right, .card.wrong")).to_have_count(5)
+    expect(page.locator(".section.normal").first.locator(".card.right, .card.wrong")).to_have_count(
+        5
+    )
     expect(page.locator(".key")).to_contain_text("true neighbour")
     assert summary.inner_text().startswith(f"{chosen:,} of")
 
@@ -77,7 +79,9 @@ def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
     # A deep link shows the same point, and leads on to what a loss does to it.
     again = tab(page.url)
     expect(again.locator(".query-title")).to_have_text(page.locator(".query-title").inner_text())
-    again.get_by_test_id("stMainBlockContainer").get_by_role("link", name="Inspect").click()  # not the navigation's
+    again.get_by_test_id("stMainBlockContainer").get_by_role(
+        "link", name="Inspect"
+    ).click()  # not the navigation's
     expect(again.locator(".bar").first).to_be_visible()
     expect(again).to_have_url(re.compile(r"/inspect\?.*batch=query"))
 

@@ -25,7 +25,9 @@ figure draws all the same, for its letters come another way."""
 
 def curves(figure) -> list[str]:
     """The drawn lines of a plotly figure."""
-    return figure.locator("path.js-line").evaluate_all("lines => lines.map(line => line.getAttribute('d'))")
+    return figure.locator("path.js-line").evaluate_all(
+        "lines => lines.map(line => line.getAttribute('d'))"
+    )
 
 
 def drawn(figure) -> list[float]:
@@ -60,7 +62,9 @@ display(live, heard)"""
 @pytest.fixture
 def page(jupyter, tab) -> Page:
     """The imports of lesson 3, a figure that the kernel draws and one that the page computes, run in JupyterLab."""
-    whole = nbformat.read(shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4)
+    whole = nbformat.read(
+        shipped.folder("notebooks") / "3_the_step_that_cannot_be_felt.ipynb", as_version=4
+    )
     imports = next(cell for cell in whole.cells if cell.cell_type == "code")
     whole.cells = [imports, *map(nbformat.v4.new_code_cell, ('show("unit_circle")', HEARD))]
     page = tab(jupyter("lesson", whole), harmless=LATE)
@@ -70,7 +74,9 @@ def page(jupyter, tab) -> Page:
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     for index in range(2):  # JupyterLab draws what is on the screen
         page.locator(".jp-Cell").nth(index + 1).scroll_into_view_if_needed()
-        expect(page.locator(".js-plotly-plot").nth(index).locator("path.js-line").first).to_be_attached()
+        expect(
+            page.locator(".js-plotly-plot").nth(index).locator("path.js-line").first
+        ).to_be_attached()
     return page
 
 
@@ -85,9 +91,13 @@ def test_figures_move_in_jupyterlab(page, wait_for):
     wanted = lab.figures.create("unit_circle", place=1.0).figure()
     words = page.locator("[role=status]").filter(has_text="centroid").first
     expect(words).to_have_text(wanted.layout.meta["alt"])
-    expect(figure.locator(".gtitle-subtitle")).to_have_text(plain(wanted.layout.title.subtitle.text))
+    expect(figure.locator(".gtitle-subtitle")).to_have_text(
+        plain(wanted.layout.title.subtitle.text)
+    )
     heights = [float(y) for y in wanted.data[1].y]
-    wait_for(lambda: drawn(figure) == pytest.approx(heights, abs=0), "the picture of the last value")
+    wait_for(
+        lambda: drawn(figure) == pytest.approx(heights, abs=0), "the picture of the last value"
+    )
     assert curves(figure) != before and all(curves(figure))
 
     cell = page.locator(".jp-Cell").nth(2)
@@ -100,6 +110,8 @@ def test_figures_move_in_jupyterlab(page, wait_for):
     expect(cell.locator(".lab-code")).to_have_text(known.code())
     cell.get_by_role("button", name="Reset", exact=True).click()
     expect(cell.get_by_text("heard 1.0")).to_be_visible()
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")  # what choosing the dark theme does
+    page.evaluate(
+        "document.body.dataset.jpThemeLight = 'false'"
+    )  # what choosing the dark theme does
     for one in (figure, computed):
         expect(one.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")

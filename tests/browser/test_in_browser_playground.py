@@ -60,7 +60,10 @@ def drawn(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 def knobs_of(name: str, number: int, random: np.random.Generator) -> dict:
     """Knobs of the number-th batch of a loss: every variant, temperatures of five decades."""
     temperature = float(10 ** random.uniform(*TEMPERATURES))
-    told = {"variant": ("paper", "released")[number % 2], "include_self": (None, True, False)[number % 3]}
+    told = {
+        "variant": ("paper", "released")[number % 2],
+        "include_self": (None, True, False)[number % 3],
+    }
     return {
         "recall_at_k": {"k": (1, 2, 4), "tau1": float(10 ** random.uniform(-1.5, 1)), "tau2": temperature, **told},
         "simix": {"k": (1, 2, 4), "tau2": temperature, "simix": True, **told},
@@ -126,7 +129,9 @@ def test_its_losses_are_those_of_lab(engine, name):
             "weights": None if weights is None else weights.ravel().tolist(),
             "mixing": None if mixing is None else mixing.tolist(),
         })  # fmt: skip
-    for case, told, (value, gradient, turned) in zip(asked, engine.evaluate(MEASURE, asked), known, strict=True):
+    for case, told, (value, gradient, turned) in zip(
+        asked, engine.evaluate(MEASURE, asked), known, strict=True
+    ):
         assert close(told[0], value) and close(told[1], gradient), case
         assert turned is None or close(told[2], turned), case
 
@@ -147,7 +152,9 @@ def test_its_surrogates_are_those_of_lab(engine):
         code = f"gaps => {{ const s = playground.surrogates.{script}; "
         code += "return [gaps.map(s.value), gaps.map(s.slope), s.reach]; }"
         value, slope, reach = engine.evaluate(code, gaps.tolist())
-        assert close(value, surrogate.value(gaps)) and close(slope, surrogate.derivative(gaps)), script
+        assert close(value, surrogate.value(gaps)) and close(slope, surrogate.derivative(gaps)), (
+            script
+        )
         assert reach == pytest.approx(surrogate.dead_beyond), script
 
 
@@ -160,19 +167,29 @@ def test_gap_and_bounds_are_those_of_lab(engine):
         negatives = [a + b for a, b in zip(loud, quiet, strict=True)]
         told = engine.evaluate("given => [playground.bound9(...given), playground.bound8(given[0], given[3])]",
                                [good, bad, loud, negatives])  # fmt: skip
-        assert told[0] == pytest.approx(lab.inspect.refined_gap_bound(good, bad, loud, negatives), abs=1e-12)
+        assert told[0] == pytest.approx(
+            lab.inspect.refined_gap_bound(good, bad, loud, negatives), abs=1e-12
+        )
         assert told[1] == pytest.approx(lab.inspect.gap_bound(good, negatives), abs=1e-12)
     rows, labels = random.normal(size=(12, 3)), np.arange(12) % 3
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     scores = units @ units.T
     code = "([scores, labels, of]) => playground.decomposabilityGap(Float64Array.from(scores), labels, of)"
-    told = engine.evaluate(code, [scores.ravel().tolist(), labels.tolist(), [i % 2 for i in range(12)]])
+    told = engine.evaluate(
+        code, [scores.ravel().tolist(), labels.tolist(), [i % 2 for i in range(12)]]
+    )
     inside, overall = [], []
     for q in range(12):
         others = np.delete(np.arange(12), q)
-        overall.append(lab.inspect.average_precision(scores[q, others], labels[others] == labels[q]))
+        overall.append(
+            lab.inspect.average_precision(scores[q, others], labels[others] == labels[q])
+        )
         parts = [others[others % 2 == b] for b in (0, 1)]
-        inside.append(np.nanmean([lab.inspect.average_precision(scores[q, p], labels[p] == labels[q]) for p in parts]))
+        inside.append(
+            np.nanmean(
+                [lab.inspect.average_precision(scores[q, p], labels[p] == labels[q]) for p in parts]
+            )
+        )
     assert told["gap"] == pytest.approx(np.mean(inside) - np.mean(overall), abs=1e-12)
 
 
@@ -186,7 +203,8 @@ def score(page: Page, name: str) -> float:
 def steps(page: Page, count: int) -> None:
     """So many steps at once, as Play takes them."""
     page.evaluate(
-        "count => { for (let i = 0; i < count; i++) playground.page.advance(false); playground.page.refresh(); }", count
+        "count => { for (let i = 0; i < count; i++) playground.page.advance(false); playground.page.refresh(); }",
+        count,
     )
 
 
@@ -210,7 +228,10 @@ def test_play_step_rewind_and_the_address(tab, file):
     assert score(page, "loss") == before
     other = tab(link)
     expect(other.locator("#list li")).to_have_count(11)
-    assert other.evaluate("[...playground.page.model.mover.weights]") == shown and score(other, "loss") == loss
+    assert (
+        other.evaluate("[...playground.page.model.mover.weights]") == shown
+        and score(other, "loss") == loss
+    )
 
 
 def test_a_picture_is_dragged_and_moved_by_keys(tab, file):
@@ -292,7 +313,10 @@ def test_a_damaged_link_is_told(tab, file):
 
 
 def test_it_is_accessible_and_fits_a_phone(tab, file):
-    for look in ({"color_scheme": "light"}, {"color_scheme": "dark", "viewport": {"width": 390, "height": 844}}):
+    for look in (
+        {"color_scheme": "light"},
+        {"color_scheme": "dark", "viewport": {"width": 390, "height": 844}},
+    ):
         page = tab(file, **look) if "viewport" not in look else tab(file, color_scheme="dark")
         page.set_viewport_size(look.get("viewport", {"width": 1280, "height": 900}))
         found = Axe().run(page).response["violations"]

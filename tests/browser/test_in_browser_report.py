@@ -8,7 +8,9 @@ from lab.report import page
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory, dashboard):
-    return page.save([lab.runs.open("recall", dashboard.runs)], tmp_path_factory.mktemp("mailed") / "report.html")
+    return page.save(
+        [lab.runs.open("recall", dashboard.runs)], tmp_path_factory.mktemp("mailed") / "report.html"
+    )
 
 
 @pytest.mark.browser

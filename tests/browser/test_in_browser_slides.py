@@ -20,9 +20,14 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
     expect(page.locator("math")).to_have_count(1)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    slider, tick = page.get_by_role("slider", name="k", exact=True), page.get_by_role("checkbox", name="complement")
+    slider, tick = (
+        page.get_by_role("slider", name="k", exact=True),
+        page.get_by_role("checkbox", name="complement"),
+    )
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), "it fits on the page"
+    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), (
+        "it fits on the page"
+    )
     before = page.locator(".words").text_content()
     slider.press("End")
     expect(page.locator(".words")).not_to_have_text(before)
@@ -36,7 +41,10 @@ def test_a_figure_lives_and_keys_turn_the_pages(tmp_path, tab, monkeypatch):
 
 def test_a_dragged_list_lives_on_a_slide_that_fits(tmp_path, tab):
     file = tmp_path / "slides.html"
-    cells = [nbformat.v4.new_markdown_cell("# Lists"), nbformat.v4.new_code_cell('show("recall_strip", k=1)')]
+    cells = [
+        nbformat.v4.new_markdown_cell("# Lists"),
+        nbformat.v4.new_code_cell('show("recall_strip", k=1)'),
+    ]
     file.write_text(_slides.page(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
     page = tab(f"file://{file}", offline=True)
     page.locator("section").last.scroll_into_view_if_needed()
@@ -45,4 +53,6 @@ def test_a_dragged_list_lives_on_a_slide_that_fits(tmp_path, tab):
     page.get_by_role("slider", name="tiger 2, same label").press("End")
     expect(page.locator(".words")).to_contain_text("recall@1 is 0.500, the hit rate 1")
     assert page.evaluate("scrollY") == there, "keys move what is held"
-    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), "it fits on the page"
+    assert page.locator("section").last.evaluate("one => one.offsetHeight <= innerHeight"), (
+        "it fits on the page"
+    )

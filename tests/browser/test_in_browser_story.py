@@ -88,7 +88,9 @@ def test_from_a_form_to_a_comparison(serve, tab, train_tiny, tmp_path, no_run_le
     assert long.snapshot().worker == worker
     again.get_by_role("button", name="Stop").last.click()
     wait_for(lambda: long.state == "stopped", "stopping")
-    expect(again.get_by_test_id("stMainBlockContainer").get_by_text(re.compile("Stopped after step"))).to_be_visible()
+    expect(
+        again.get_by_test_id("stMainBlockContainer").get_by_text(re.compile("Stopped after step"))
+    ).to_be_visible()
     wait_for(lambda: short.state == "finished", "the run that waited, after the first had to stop")
 
     again.goto(f"{server.url}/browse?run=baseline&rival=run:short")

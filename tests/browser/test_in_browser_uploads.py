@@ -89,7 +89,11 @@ def test_a_zip_of_one_picture_can_be_embedded(empty, tab, tmp_path):
 
 @pytest.mark.parametrize("megabytes", [30, pytest.param(300, marks=pytest.mark.soak)])
 def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megabytes):
-    page = bring(tab(empty.url), empty, packed(tmp_path / f"first of {megabytes}.zip", ("one.png", picture())))
+    page = bring(
+        tab(empty.url),
+        empty,
+        packed(tmp_path / f"first of {megabytes}.zip", ("one.png", picture())),
+    )
     # What the page needs is loaded.
     expect(page.get_by_text("This folder has 1 picture without a class.")).to_be_visible()
     one = picture(side=592)
@@ -111,10 +115,22 @@ def test_a_large_zip_is_not_kept_in_memory(empty, tab, tmp_path, wait_for, megab
 
 
 BAD = {
-    "too large when unpacked": (lambda path: claiming(path, 5 * 2**30, picture()), "holds 1 image of 5.37 GB; at most"),
-    "larger than it says": (lambda path: claiming(path, 100, picture()[:64] + bytes(50 * MEGABYTE)), "Bad CRC-32"),
-    "outside": (lambda path: packed(path, ("../../out.png", picture()), ("/tmp/out.png", picture())), "lead out of"),
-    "no image": (lambda path: packed(path, ("cats/notes.txt", b"miaow")), "1 file that is no image is left out"),
+    "too large when unpacked": (
+        lambda path: claiming(path, 5 * 2**30, picture()),
+        "holds 1 image of 5.37 GB; at most",
+    ),
+    "larger than it says": (
+        lambda path: claiming(path, 100, picture()[:64] + bytes(50 * MEGABYTE)),
+        "Bad CRC-32",
+    ),
+    "outside": (
+        lambda path: packed(path, ("../../out.png", picture()), ("/tmp/out.png", picture())),
+        "lead out of",
+    ),
+    "no image": (
+        lambda path: packed(path, ("cats/notes.txt", b"miaow")),
+        "1 file that is no image is left out",
+    ),
     "a text that is called an image": (
         lambda path: packed(path, ("cats/1.png", b"miaow"), ("dogs/2.png", b"wuff")),
         "holds no image. 2 files that are no images are left out, for instance cats/1.png",
@@ -138,8 +154,16 @@ def test_a_bad_zip_gets_a_sentence_and_leaves_nothing(empty, tab, tmp_path, name
 
 
 def test_a_picture_of_too_many_pixels_is_named_and_left_out(empty, tab, tmp_path):
-    members = [("cats/huge.png", bomb(32_000, 32_000)), ("cats/1.png", picture()), ("cats/2.png", picture(seed=1))]
-    page = bring(tab(empty.url), empty, packed(tmp_path / "pixels.zip", *members, ("dogs/1.png", picture(seed=2))))
+    members = [
+        ("cats/huge.png", bomb(32_000, 32_000)),
+        ("cats/1.png", picture()),
+        ("cats/2.png", picture(seed=1)),
+    ]
+    page = bring(
+        tab(empty.url),
+        empty,
+        packed(tmp_path / "pixels.zip", *members, ("dogs/1.png", picture(seed=2))),
+    )
     expect(page.get_by_text("3 images in 2 classes")).to_be_visible()
     page.get_by_text("What was left out, and why").click()
     expect(page.get_by_text(re.compile(r"huge\.png .*pixels"))).to_be_visible()

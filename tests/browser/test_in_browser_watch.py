@@ -26,7 +26,9 @@ window.Notification = class {
 
 def test_an_end_is_told_on_every_page_and_on_the_desktop(dashboard, serve, tab, tmp_path):
     shutil.copytree(dashboard.runs, tmp_path / "runs")
-    other = lab.runs.create(lab.runs.open("recall", tmp_path / "runs").config, tmp_path / "runs", "live")
+    other = lab.runs.create(
+        lab.runs.open("recall", tmp_path / "runs").config, tmp_path / "runs", "live"
+    )
     with Writer(other) as writer:
         writer.claim()
         writer.status(RUNNING, phase="training", step=3, steps=10, eta_seconds=60.0)
@@ -49,6 +51,8 @@ def test_an_end_is_told_on_every_page_and_on_the_desktop(dashboard, serve, tab, 
         messages = page.get_by_role("status", name="Runs that have ended")
         expect(messages).to_contain_text("Run live failed. Out of <b>memory</b>.")
         page.wait_for_function("() => window.told.length > 0")
-        assert page.evaluate("window.told") == [["live failed", "Run live failed. Out of <b>memory</b>."]]
+        assert page.evaluate("window.told") == [
+            ["live failed", "Run live failed. Out of <b>memory</b>."]
+        ]
         messages.get_by_role("button", name="Close the message about live").click()
         expect(messages.get_by_role("link")).to_have_count(0)

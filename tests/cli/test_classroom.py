@@ -39,7 +39,9 @@ def test_links_lead_to_pages_that_are_there(folder):
     for page in (folder / "student").glob("*.ipynb"):
         text = page.read_text()
         assert "](../docs/" not in text
-    assert (folder / "student" / "docs" / "claims.md").exists() and (folder / "SYLLABUS.md").exists()
+    assert (folder / "student" / "docs" / "claims.md").exists() and (
+        folder / "SYLLABUS.md"
+    ).exists()
 
 
 def test_a_class_is_never_overwritten(folder):
@@ -54,7 +56,9 @@ def course(folder):
     config.CourseDirectory.root = str(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))  # of alembic
+        patch.setenv(
+            "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        )  # of alembic
         yield NbGraderAPI(config=config)
 
 
@@ -66,7 +70,9 @@ def decisive(notebook) -> set[str]:
         names = {(type(one.ctx), one.id) for one in nodes if isinstance(one, ast.Name)}
         made = {name for context, name in names if context is ast.Store}
         made |= {one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.ClassDef)}
-        made |= {(one.asname or one.name).split(".")[0] for one in nodes if isinstance(one, ast.alias)}
+        made |= {
+            (one.asname or one.name).split(".")[0] for one in nodes if isinstance(one, ast.alias)
+        }
         if "nbgrader" in cell.metadata or made & wanted:
             wanted |= {name for context, name in names if context is ast.Load}
             kept.add(cell.id)
@@ -76,7 +82,9 @@ def decisive(notebook) -> set[str]:
 def spoilt(source: str) -> str:
     """An answer with every name that it gives set to zero, and functions to one that is zero."""
     body = ast.parse(source).body
-    functions = [f"{one.name} = lambda *_, **__: 0.0" for one in body if isinstance(one, ast.FunctionDef)]
+    functions = [
+        f"{one.name} = lambda *_, **__: 0.0" for one in body if isinstance(one, ast.FunctionDef)
+    ]
     targets = [target for one in body if isinstance(one, ast.Assign) for target in one.targets]
     names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
     return "\n".join([source, *functions, *(f"{name} = 0.0" for name in sorted(names))])
@@ -92,7 +100,9 @@ LESSONS = [
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_nbgrader_releases_what_students_get_and_tells_right_from_wrong(course, folder, lesson):
-    teacher, student = (nbformat.read(folder / who / f"{lesson}.ipynb", 4) for who in ("teacher", "student"))
+    teacher, student = (
+        nbformat.read(folder / who / f"{lesson}.ipynb", 4) for who in ("teacher", "student")
+    )
     kept = decisive(teacher)
     for notebook in (teacher, student):
         notebook.cells = [cell for cell in notebook.cells if cell.id in kept]
@@ -104,7 +114,9 @@ def test_nbgrader_releases_what_students_get_and_tells_right_from_wrong(course, 
     put("source", teacher)
     assert course.generate_assignment(lesson)["success"]
     released = nbformat.read(folder / "release" / lesson / f"{lesson}.ipynb", 4)
-    assert [c.source.removesuffix("\n# your code") for c in released.cells] == [c.source for c in student.cells]
+    assert [c.source.removesuffix("\n# your code") for c in released.cells] == [
+        c.source for c in student.cells
+    ]
     assert not any("HIDDEN" in cell.source or "SOLUTION" in cell.source for cell in released.cells)
     scores = {}
     for who in ("right", "wrong"):
@@ -122,12 +134,18 @@ def test_nbgrader_releases_what_students_get_and_tells_right_from_wrong(course, 
 def test_the_first_cells_check_the_installation_and_lead_to_colab_and_binder(tmp_path, folder):
     prepare(ORIGINALS, tmp_path / "ours", "somebody/rankscope")
     for where, linked in ((folder, False), (tmp_path / "ours", True)):
-        cells = nbformat.read(where / "student" / "3_the_step_that_cannot_be_felt.ipynb", as_version=4).cells
+        cells = nbformat.read(
+            where / "student" / "3_the_step_that_cannot_be_felt.ipynb", as_version=4
+        ).cells
         assert cells[0].source.startswith("# 3") and "doctor.examine()" in cells[2].source
-        assert ("colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source) is linked
+        assert (
+            "colab.research.google.com/github/somebody/rankscope/blob/main/" in cells[1].source
+        ) is linked
         assert ("git+https://github.com/somebody/rankscope" in cells[2].source) is linked
         nbformat.validate(
-            nbformat.read(where / "teacher" / "appendix_a_your_vectors_model_and_loop.ipynb", as_version=4)
+            nbformat.read(
+                where / "teacher" / "appendix_a_your_vectors_model_and_loop.ipynb", as_version=4
+            )
         )
     with pytest.raises(ValueError, match="OWNER/NAME"):
         prepare(ORIGINALS, tmp_path / "none", "no name")
@@ -146,14 +164,24 @@ def test_slides_hold_figures_that_live_and_ask_nobody_for_anything(tmp_path, mon
     monkeypatch.setattr(_slides, "STOPS", (2, 2))
     monkeypatch.chdir(tmp_path)
     page = _slides.write(tmp_path, "02").read_text()
-    assert page.count('class="live fits"') == page.count('class="pictures"') == 1 and "<title>A talk" in page
+    assert (
+        page.count('class="live fits"') == page.count('class="pictures"') == 1
+        and "<title>A talk" in page
+    )
     assert "<math" in page and "$$" not in page and "my_slope" not in page, "no solution on a slide"
     shell = page.replace("http://www.w3.org/1998/Math/MathML", "")
     assert 'src="http' not in shell and "<link" not in shell and page.count("<section>") == 4
     assert 'alt="a drawing"' in page
-    cells[0].metadata["slide"], asked = "- In one line", v4.new_code_cell("predict('How many?', 3, within=0)")
+    cells[0].metadata["slide"], asked = (
+        "- In one line",
+        v4.new_code_cell("predict('How many?', 3, within=0)"),
+    )
     asked.metadata["slide"] = "Three."
     talk = _slides.page(v4.new_notebook(cells=[*cells, asked]))
-    assert "In one line" in talk and 'class="notes"><h1' in talk and "Answer</summary><p>Three." in talk
+    assert (
+        "In one line" in talk
+        and 'class="notes"><h1' in talk
+        and "Answer</summary><p>Three." in talk
+    )
     with pytest.raises(ValueError, match="no notebook '99'; there are 02_"):
         _slides.write(tmp_path, "99")

@@ -37,5 +37,8 @@ def test_sizes_of_classes(tmp_path, capsys):
     words = ["list", "data", "class_folders", str(tmp_path), "--json"]
     assert main(words) == 0
     rows = {row["split"]: row for row in json.loads(capsys.readouterr().out)["splits"]}
-    assert sum(row["images"] for row in rows.values()) == 15 and sum(row["classes"] for row in rows.values()) == 3
+    assert (
+        sum(row["images"] for row in rows.values()) == 15
+        and sum(row["classes"] for row in rows.values()) == 3
+    )
     assert all(row["least"] <= row["mean"] <= row["most"] for row in rows.values())

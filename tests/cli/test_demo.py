@@ -83,11 +83,15 @@ def test_whatever_becomes_of_a_run_the_other_is_trained_and_the_table_is_made(
     rows, lost = demo.compare(configs, tmp_path, finished.append)
     (other,) = set(LOSSES) - {which}
     assert [row["model"] for row in rows] == ["raw pixels", LOSSES[other]] and rows[1]["r@1"] >= 0
-    assert [run.name for run in lost] == [f"demo-{which}"] and [run.name for run in finished] == [f"demo-{other}"]
+    assert [run.name for run in lost] == [f"demo-{which}"] and [run.name for run in finished] == [
+        f"demo-{other}"
+    ]
     assert "Go on with `lab train --resume" in capsys.readouterr().err
 
 
-def test_an_error_while_it_is_shown_does_not_end_the_demo(configs, ends, tmp_path, monkeypatch, capsys):
+def test_an_error_while_it_is_shown_does_not_end_the_demo(
+    configs, ends, tmp_path, monkeypatch, capsys
+):
     def broken(run):
         raise RuntimeError("no trash here")
 
@@ -95,7 +99,10 @@ def test_an_error_while_it_is_shown_does_not_end_the_demo(configs, ends, tmp_pat
     rows, lost = demo.compare(configs, tmp_path, broken)
     assert [row["model"] for row in rows] == list(LOSSES.values()) and not lost
     said = capsys.readouterr().err
-    assert "The row of raw pixels is missing: " in said and "The example that demo-recall_at_k replaces stays" in said
+    assert (
+        "The row of raw pixels is missing: " in said
+        and "The example that demo-recall_at_k replaces stays" in said
+    )
 
 
 def test_without_a_dashboard_a_run_that_fails_is_the_exit_code(ends, tmp_path, capsys):
@@ -150,7 +157,9 @@ def test_ctrl_c_takes_both_out_of_the_queue_and_stops_them(configs, tmp_path, mo
 
 
 @pytest.mark.parametrize(("cores", "begun"), [(1, 1), (2, 2), (16, 2)])
-def test_two_small_networks_share_a_processor_and_a_large_one_does_not(configs, tmp_path, monkeypatch, cores, begun):
+def test_two_small_networks_share_a_processor_and_a_large_one_does_not(
+    configs, tmp_path, monkeypatch, cores, begun
+):
     started = []
     monkeypatch.setattr(queue, "usable_cores", lambda: cores)
     monkeypatch.setattr(queue, "launch", lambda run: started.append(run.name))

@@ -10,7 +10,14 @@ from lab.__main__ import main
 def test_examines_this_machine(capsys):
     assert main(["doctor", "--json"]) == 0
     findings = {row["what"]: row for row in json.loads(capsys.readouterr().out)}
-    assert {"python", "torch", "torch with torchvision", "faiss", "ranking kernels", "memory"} <= set(findings)
+    assert {
+        "python",
+        "torch",
+        "torch with torchvision",
+        "faiss",
+        "ranking kernels",
+        "memory",
+    } <= set(findings)
     assert all(row["advice"] for row in findings.values() if row["state"] != "ok")
 
 

@@ -33,7 +33,21 @@ def place(tmp_path) -> Path:
     np.save(tmp_path / "v.npy", vectors)
     labels = [f"c{row // 4}" for row in range(16)]
     lab.runs.from_embeddings(vectors, labels, normalise=True, name="brought", runs=runs)
-    assert main(["embed", str(photos), "--encoder", "trained", "--runs", str(runs), "--shards", f"{tmp_path}/sh"]) == 0
+    assert (
+        main(
+            [
+                "embed",
+                str(photos),
+                "--encoder",
+                "trained",
+                "--runs",
+                str(runs),
+                "--shards",
+                f"{tmp_path}/sh",
+            ]
+        )
+        == 0
+    )
     return tmp_path
 
 
@@ -45,23 +59,50 @@ def place(tmp_path) -> Path:
         ("threshold brought {runs} --at nan", "from -1 to 1, since it is a cosine; got nan"),
         ("threshold brought {runs} --at 5", "from -1 to 1, since it is a cosine; got 5.0"),
         ("evaluate {sh} --gallery {sh} --split test", "--split cannot be had of folders of shards"),
-        ("evaluate {sh} --gallery {sh} --device cpu", "--device cannot be had of folders of shards"),
-        ("evaluate {sh} --gallery {sh} --encoder a:b", "--encoder cannot be had of folders of shards"),
-        ("evaluate {sh} --gallery {sh} --allow paths", "--allow cannot be had of folders of shards"),
+        (
+            "evaluate {sh} --gallery {sh} --device cpu",
+            "--device cannot be had of folders of shards",
+        ),
+        (
+            "evaluate {sh} --gallery {sh} --encoder a:b",
+            "--encoder cannot be had of folders of shards",
+        ),
+        (
+            "evaluate {sh} --gallery {sh} --allow paths",
+            "--allow cannot be had of folders of shards",
+        ),
         ("embed {photos} --encoder trained {runs} --batch-size 0", "got a batch size of 0"),
-        ("embed {photos} --encoder trained {runs} --workers -1", "processes read pictures ahead, got -1"),
+        (
+            "embed {photos} --encoder trained {runs} --workers -1",
+            "processes read pictures ahead, got -1",
+        ),
         ("embed {photos} --encoder trained {runs} --device odd", "got 'odd'"),
         ("adapt trained {runs} --weights w.pth", "name the network of w.pth, too"),
         ("import {v} {runs} --root {photos} --normalise", "nothing says which picture each row is"),
-        ("import {v} {runs} --root {photos} --like brought --normalise", "nothing says which picture each row is"),
+        (
+            "import {v} {runs} --root {photos} --like brought --normalise",
+            "nothing says which picture each row is",
+        ),
         ("import {v} {runs} --vector emb --normalise", "'emb' names nothing in it"),
         ("import {v} {runs} --measure --normalise", "so there is nothing to measure"),
-        ("evaluate brought {runs} --evaluation.batch_size 3", "evaluation.batch_size cannot be changed"),
-        ("evaluate brought {runs} --evaluation.splits train", "holds no embeddings of split 'train'"),
+        (
+            "evaluate brought {runs} --evaluation.batch_size 3",
+            "evaluation.batch_size cannot be changed",
+        ),
+        (
+            "evaluate brought {runs} --evaluation.splits train",
+            "holds no embeddings of split 'train'",
+        ),
         ("evaluate brought {runs} --evaluation.rerank_k 5", "rerank_k is for re-ranking"),
         ("evaluate trained {runs} --evaluation.rerank_k 5", "rerank_k is for re-ranking"),
-        ("runs brought {runs} --loss smooth_ap", "--loss is for the list of all runs; leave out brought"),
-        ("runs brought trained {runs} --last 3 --sort r@1", "--last, --sort is for the list of all runs"),
+        (
+            "runs brought {runs} --loss smooth_ap",
+            "--loss is for the list of all runs; leave out brought",
+        ),
+        (
+            "runs brought trained {runs} --last 3 --sort r@1",
+            "--last, --sort is for the list of all runs",
+        ),
         ("runs {runs} --scores odd", "No run has a score 'odd'; there are r@1"),
         ("runs report brought {runs} --html a.html --format latex", "--format is for the table"),
         ("runs report brought {runs} --json --format latex", "--format is for the table"),
@@ -74,7 +115,9 @@ def place(tmp_path) -> Path:
 )
 def test_an_option_that_cannot_apply_is_refused(place, capsys, command, sentence):
     runs = f"--runs {place / 'runs'}"
-    words = command.format(runs=runs, sh=place / "sh", photos=place / "photos", v=place / "v.npy").split()
+    words = command.format(
+        runs=runs, sh=place / "sh", photos=place / "photos", v=place / "v.npy"
+    ).split()
     before = sorted(path.name for path in (place / "runs").iterdir())
     capsys.readouterr()
     assert main(words) == 2
@@ -83,7 +126,16 @@ def test_an_option_that_cannot_apply_is_refused(place, capsys, command, sentence
 
 
 def test_a_head_that_is_not_trained_takes_its_own_options(place):
-    words = ["adapt", "brought", "--runs", str(place / "runs"), "--head", "none", "--training.device", "cpu"]
+    words = [
+        "adapt",
+        "brought",
+        "--runs",
+        str(place / "runs"),
+        "--head",
+        "none",
+        "--training.device",
+        "cpu",
+    ]
     assert main([*words, "--encoder.whiten", "2"]) == 0
 
 
@@ -114,7 +166,14 @@ def test_a_picture_that_was_replaced_is_named_beside_its_score(place, capsys):
 
 
 def test_the_network_of_adapt_is_named_by_its_flag(place, capsys):
-    words = ["adapt", str(place / "photos"), "--runs", str(place / "runs"), "--encoder", "small_cnn"]
+    words = [
+        "adapt",
+        str(place / "photos"),
+        "--runs",
+        str(place / "runs"),
+        "--encoder",
+        "small_cnn",
+    ]
     assert main([*words, "--training.steps", "1", "--training.device", "cpu"]) == 0
     assert "queries" in capsys.readouterr().out
     (place / "c.yaml").write_text("encoder: small_cnn\n")
@@ -136,16 +195,25 @@ def test_a_run_embeds_as_many_pictures_at_once_as_asked(place, monkeypatch):
     assert asked == [3]
 
 
-@pytest.mark.parametrize("given", [{"loss": "contrastive"}, {"optimiser": {"name": "sgd"}}, {"sampler": "uniform"}])
+@pytest.mark.parametrize(
+    "given", [{"loss": "contrastive"}, {"optimiser": {"name": "sgd"}}, {"sampler": "uniform"}]
+)
 def test_a_head_that_is_not_trained_takes_no_training_options(place, given):
-    with pytest.raises(ValueError, match="The head none is not trained, so (loss|optimiser|sampler) would change"):
+    with pytest.raises(
+        ValueError, match="The head none is not trained, so (loss|optimiser|sampler) would change"
+    ):
         lab.adapt("brought", head="none", encoder={"whiten": 2}, runs=place / "runs", **given)
 
 
 def test_weights_that_no_network_takes_leave_no_run_behind(place):
     before = {run.name for run in lab.runs.list(place / "runs")}
     with pytest.raises(ValueError):
-        lab.adapt(str(place / "photos"), encoder="small_cnn", weights=str(place / "v.npy"), runs=place / "runs")
+        lab.adapt(
+            str(place / "photos"),
+            encoder="small_cnn",
+            weights=str(place / "v.npy"),
+            runs=place / "runs",
+        )
     assert {run.name for run in lab.runs.list(place / "runs")} == before
 
 
@@ -157,7 +225,9 @@ def test_labels_beside_another_run_must_be_its_own(place):
     again = lab.runs.from_embeddings(vectors, labels, name="again", **options)
     assert (again.embeddings().labels == run.embeddings().labels).all()
     labels[5] = "c3"
-    with pytest.raises(ValueError, match="Labels come from run brought, and row 6 is 'c3' here and 'c1' there"):
+    with pytest.raises(
+        ValueError, match="Labels come from run brought, and row 6 is 'c3' here and 'c1' there"
+    ):
         lab.runs.from_embeddings(vectors, labels, name="other", **options)
     with pytest.raises(ValueError, match="role come from run brought; leave them out"):
         lab.runs.from_embeddings(vectors, roles=["query"] * 16, name="other", **options)

@@ -12,7 +12,9 @@ from lab.__main__ import main
 KINDS = lab.cli.load("list").KINDS
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"figures", "recipes"}))  # which have tests of their own
+@pytest.mark.parametrize(
+    "kind", sorted(KINDS.keys() - {"figures", "recipes"})
+)  # which have tests of their own
 def test_every_entry_is_listed_and_explained(kind, capsys):
     assert main(["list", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -35,7 +37,9 @@ def test_a_mistyped_kind_is_told_with_the_nearest(capsys):
     assert [row["kind"] for row in json.loads(capsys.readouterr().out)] == list(KINDS)
 
 
-PATHS = [(name,) for name in lab.cli.names()] + [(n, verb) for n in lab.cli.names() for verb in lab.cli.names(n)]
+PATHS = [(name,) for name in lab.cli.names()] + [
+    (n, verb) for n in lab.cli.names() for verb in lab.cli.names(n)
+]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
@@ -56,7 +60,9 @@ def test_the_help_is_a_list_that_one_can_keep_in_ones_head(capsys):
     assert "More:" not in told, "say under which heading the command stands: HEADING, PLACE = ..."
     for path in PATHS:
         first, second = (lab.cli.load(*path).__doc__.splitlines() + [""])[:2]
-        assert len(first) <= 66 and first.endswith(".") and not second, f"one short line for the help of {path}"
+        assert len(first) <= 66 and first.endswith(".") and not second, (
+            f"one short line for the help of {path}"
+        )
 
 
 def test_help_and_what_is_kept_load_nothing_heavy(capsys, tmp_path):
@@ -65,7 +71,11 @@ def test_help_and_what_is_kept_load_nothing_heavy(capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(flags)
     first = capsys.readouterr().out
-    assert "--loss.tau" in first and "--wrappers.cross_batch_memory" in first and main(["list", "losses"]) == 0
+    assert (
+        "--loss.tau" in first
+        and "--wrappers.cross_batch_memory" in first
+        and main(["list", "losses"]) == 0
+    )
     commands = (
         (["--help"], {"torch", "numpy", "pydantic", "rich", "plotly"}),
         (["list", "losses"], {"torch"}),

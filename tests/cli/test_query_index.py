@@ -14,7 +14,9 @@ from lab.core.results import EmbeddingSet
 
 @pytest.fixture(scope="module")
 def run(train_tiny, tmp_path_factory):
-    return train_tiny(tmp_path_factory.mktemp("runs"), "one", loss={"name": "contrastive"}, training={"steps": 2})
+    return train_tiny(
+        tmp_path_factory.mktemp("runs"), "one", loss={"name": "contrastive"}, training={"steps": 2}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +34,9 @@ def picture(run, tmp_path):
 
 
 def asked(run, picture, index, capsys, *words):
-    status = main(["query", str(run.path), picture, "--index", str(index), "--k", "3", "--json", *words])
+    status = main(
+        ["query", str(run.path), picture, "--index", str(index), "--k", "3", "--json", *words]
+    )
     told = capsys.readouterr()
     return json.loads(told.out) if status == 0 else status, told.err.strip()
 
@@ -54,15 +58,24 @@ def test_a_saved_index_finds_the_picture_by_its_name(run, picture, tmp_path, cap
     file, key, class_name = picture
     index = saved(kind, run, tmp_path)
     found, told = asked(run, file, index, capsys)
-    assert found[0] == {"rank": 1, "score": pytest.approx(1, abs=1e-3), "class": class_name, "image": key}
+    assert found[0] == {
+        "rank": 1,
+        "score": pytest.approx(1, abs=1e-3),
+        "class": class_name,
+        "image": key,
+    }
     assert [row["score"] for row in found] == sorted((row["score"] for row in found), reverse=True)
     assert f"rows of {index}, " in told and "not written down" not in told
     if kind in ("flat", "exact"):
         assert main(["query", str(run.path), file, "--k", "3", "--json"]) == 0
-        assert [row["image"] for row in json.loads(capsys.readouterr().out)] == [row["image"] for row in found]
+        assert [row["image"] for row in json.loads(capsys.readouterr().out)] == [
+            row["image"] for row in found
+        ]
 
 
-def test_a_bare_index_names_rows_and_says_that_its_encoder_is_unknown(run, picture, tmp_path, capsys):
+def test_a_bare_index_names_rows_and_says_that_its_encoder_is_unknown(
+    run, picture, tmp_path, capsys
+):
     found, told = asked(run, picture[0], saved("bare", run, tmp_path), capsys)
     assert found[0]["image"] == "number 5" and "class" not in found[0]
     assert "which encoder made it is not written down" in told
@@ -71,13 +84,17 @@ def test_a_bare_index_names_rows_and_says_that_its_encoder_is_unknown(run, pictu
 def test_an_index_of_ones_own_loop_is_searched_by_item_numbers(run, picture, tmp_path, capsys):
     stored = run.embeddings("test")
     own = EmbeddingSet(stored.vectors, stored.labels, 1000 + np.arange(len(stored)))
-    found, told = asked(run, picture[0], search.create("exact").build(own).save(tmp_path / "own.index"), capsys)
+    found, told = asked(
+        run, picture[0], search.create("exact").build(own).save(tmp_path / "own.index"), capsys
+    )
     assert found[0]["image"] == "number 1005" and found[0]["class"] == str(stored.labels[5])
     assert "not written down" in told
 
 
 @pytest.mark.parametrize("kind", ["flat", "exact"])
-def test_an_index_of_another_encoder_is_refused_in_one_sentence(run, other, picture, tmp_path, capsys, kind):
+def test_an_index_of_another_encoder_is_refused_in_one_sentence(
+    run, other, picture, tmp_path, capsys, kind
+):
     status, told = asked(run, picture[0], saved(kind, other, tmp_path), capsys)
     assert status == 2 and "\n" not in told
     assert "was embedded by another encoder (run" in told and "embed it again with this one" in told
@@ -92,7 +109,11 @@ def test_what_does_not_fit_is_one_sentence(run, picture, tmp_path, capsys):
     keys = json.loads((folder / "keys.json").read_text())
     (folder / "keys.json").write_text(json.dumps({**keys, "keys": keys["keys"][:3]}))
     for index, words, sentence in (
-        (wide, (), "The query vectors have 128 dimensions, the index 7; embed both with the same model."),
+        (
+            wide,
+            (),
+            "The query vectors have 128 dimensions, the index 7; embed both with the same model.",
+        ),
         (far, (), "compares by distance, but one by cosine, so they do not belong together"),
         (broken, (), "is no index that faiss can read"),
         (folder, (), "holds 3 keys for an index of"),

@@ -31,13 +31,19 @@ MISTAKES = [
     (["train", "--los", "x"], "there is no --los here; did you mean --loss"),
     (["train", "--lr", "0.1"], "there is no --lr here; did you mean --optimiser.lr"),
     (["train", "--steps", "9"], "did you mean --training.steps"),
-    (["train", "--batch-size=9"], "there is no --batch-size here; did you mean --sampler.batch_size"),
+    (
+        ["train", "--batch-size=9"],
+        "there is no --batch-size here; did you mean --sampler.batch_size",
+    ),
     (["train", "--training.steps"], "expected one argument"),
     (["train", "--config", "nowhere.yaml"], "cannot be read"),
     (["train", "--name", "../escape", "--training.steps", "1"], "letters, digits"),
     (["train", "--name", "one"], "already"),
     (["train", "--resume", "nope"], "There is no run 'nope'"),
-    (["train", "--resume", "one", "--loss.tau1", "1"], "keeps its configuration; leave out --loss.tau1"),
+    (
+        ["train", "--resume", "one", "--loss.tau1", "1"],
+        "keeps its configuration; leave out --loss.tau1",
+    ),
     (["train", "--sampler.batch_size", "4096", "--name", "large"], "4096"),
     (["evaluate", "one", "--split", "tests"], "no split 'tests'"),
     (["evaluate", "one", "--metrics", "map"], "There is no metric 'map'"),
@@ -52,7 +58,9 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "sentence"), MISTAKES, ids=[" ".join(w)[:50] for w, _ in MISTAKES])
+@pytest.mark.parametrize(
+    ("words", "sentence"), MISTAKES, ids=[" ".join(w)[:50] for w, _ in MISTAKES]
+)
 def test_a_mistake_is_one_sentence_and_status_two(words, sentence, trained, capsys):
     try:
         status = main([*words, "--runs", str(trained.path.parent)])
@@ -73,7 +81,9 @@ def test_runs_lists_shows_and_compares(trained, train_tiny, capsys):
     assert main(["runs", "one", "--runs", root, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["config"]["loss"]["name"] == "contrastive"
     assert main(["runs", "one", "two", "--runs", root, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"knob": "loss.neg_margin", "one": "1.0", "two": "0.5"}]
+    assert json.loads(capsys.readouterr().out) == [
+        {"knob": "loss.neg_margin", "one": "1.0", "two": "0.5"}
+    ]
 
 
 def test_the_complete_configuration_is_printed_and_can_be_used(trained, tmp_path, capsys):
@@ -111,8 +121,13 @@ def test_a_query_from_standard_input_and_a_least_score(trained, capsys, monkeypa
 def test_a_report_goes_into_a_file_by_its_end(trained, capsys, tmp_path):
     run = str(trained.path)
     assert main(["runs", "report", run, "--output", str(tmp_path / "t.tex")]) == 0
-    assert "tabular" in (tmp_path / "t.tex").read_text() and capsys.readouterr().out.strip().endswith("t.tex")
-    assert main(["runs", "report", run, "--output", str(tmp_path / "t.txt"), "--format", "markdown"]) == 0
+    assert "tabular" in (
+        tmp_path / "t.tex"
+    ).read_text() and capsys.readouterr().out.strip().endswith("t.tex")
+    assert (
+        main(["runs", "report", run, "--output", str(tmp_path / "t.txt"), "--format", "markdown"])
+        == 0
+    )
     assert (tmp_path / "t.txt").read_text().startswith("|")
     for words, told in (
         (["--output", str(tmp_path / "t.doc")], "must end in .md or .tex"),

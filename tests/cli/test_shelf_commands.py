@@ -60,7 +60,9 @@ def test_runs_are_marked_together(answer, root):
     assert "at most 40 characters" in answer("runs", "mark", "one", "--tag", "x" * 41, status=2).err
     marked("one", "two", "--tag", "best", "--remove")
     marked("one", "--group", "another", "--remove")
-    assert listed(answer, "--tag", "best") == [] and len(listed(answer, "--group", "first tries")) == 2
+    assert (
+        listed(answer, "--tag", "best") == [] and len(listed(answer, "--group", "first tries")) == 2
+    )
     marked("one", "two", "--tag", "small", "--group", "first tries", "--note", "", "--remove")
     assert "group" not in answer("runs").out.splitlines()[0], "a column of nothing"
 
@@ -73,7 +75,10 @@ def test_a_run_is_renamed_thrown_away_and_brought_back(answer, root):
     assert "three" in answer("runs", "trash").out
     answer("runs", "trash", "--restore", "three")
     answer("runs", "rename", "three", "two")
-    assert sorted(listed(answer)) == ["one", "two"] and answer("runs", "trash").out == "The trash is empty.\n"
+    assert (
+        sorted(listed(answer)) == ["one", "two"]
+        and answer("runs", "trash").out == "The trash is empty.\n"
+    )
     assert "no run 'x' in the trash" in answer("runs", "trash", "--restore", "x", status=2).err
     lab.runs.from_embeddings(np.eye(4, dtype=np.float32), name="thrown", runs=root)
     answer("runs", "trash", "thrown")
@@ -133,20 +138,41 @@ def test_several_pictures_find_themselves_in_a_folder_a_run_and_the_split(answer
     asked = [folder / "1.png", folder / "3.png"]
     rows = json.loads(answer("query", "one", *asked, "--k", "2", "--json").out)
     assert [row["query"] for row in rows] == [str(path) for path in asked for _ in range(2)]
-    rows = json.loads(answer("query", "one", *asked, "--together", "best", "--k", "2", "--json").out)
-    assert [row["score"] for row in rows] == pytest.approx([1, 1], abs=1e-3) and "query" not in rows[0]
-    away = json.loads(answer("query", "one", asked[0], "--unlike", asked[1], "--k", "1", "--json").out)
+    rows = json.loads(
+        answer("query", "one", *asked, "--together", "best", "--k", "2", "--json").out
+    )
+    assert [row["score"] for row in rows] == pytest.approx(
+        [1, 1], abs=1e-3
+    ) and "query" not in rows[0]
+    away = json.loads(
+        answer("query", "one", asked[0], "--unlike", asked[1], "--k", "1", "--json").out
+    )
     assert 0 < away[0]["score"] < 1
     assert "has no text side" in answer("query", "one", "--text", "a cat", status=2).err
     assert "nothing to search with" in answer("query", "one", status=2).err
     rows = json.loads(answer("query", "one", *asked, "--gallery", folder, "--k", "1", "--json").out)
-    assert [row["image"] for row in rows] == [str(path) for path in asked] and "class" not in rows[0]
+    assert [row["image"] for row in rows] == [str(path) for path in asked] and "class" not in rows[
+        0
+    ]
     answer("embed", folder, "--encoder", "one", "--name", "embedded", "--quiet")
-    rows = json.loads(answer("query", "one", *asked, "--gallery", "embedded", "--k", "1", "--json").out)
+    rows = json.loads(
+        answer("query", "one", *asked, "--gallery", "embedded", "--k", "1", "--json").out
+    )
     assert [row["image"] for row in rows] == [str(path) for path in asked]
-    answer("embed", folder, "--encoder", "small_cnn", "--size", "32", "--name", "foreign", "--quiet")
-    assert "another encoder (small_cnn) than" in answer("query", "one", asked[0], "--gallery", "foreign", status=2).err
+    answer(
+        "embed", folder, "--encoder", "small_cnn", "--size", "32", "--name", "foreign", "--quiet"
+    )
+    assert (
+        "another encoder (small_cnn) than"
+        in answer("query", "one", asked[0], "--gallery", "foreign", status=2).err
+    )
     vectors = gallery.vectors[:4]
     lab.runs.from_embeddings(vectors, name="unknown", runs=root)
-    assert "is not written down" in answer("query", "one", asked[0], "--gallery", "unknown", "--k", "1").err
-    assert "neither a folder of images nor a run" in answer("query", "one", asked[0], "--gallery", "x", status=2).err
+    assert (
+        "is not written down"
+        in answer("query", "one", asked[0], "--gallery", "unknown", "--k", "1").err
+    )
+    assert (
+        "neither a folder of images nor a run"
+        in answer("query", "one", asked[0], "--gallery", "x", status=2).err
+    )

@@ -61,7 +61,9 @@ def test_every_whole_number_but_a_seed_has_an_upper_bound(package):
         assert unbounded(module.get(name).Knobs) == [], f"{package}: {name}"
 
 
-@pytest.mark.parametrize("section", [one for one in SECTIONS.values() if one.knobs], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "section", [one for one in SECTIONS.values() if one.knobs], ids=lambda one: one.name
+)
 def test_every_whole_number_of_a_section_has_an_upper_bound(section):
     assert unbounded(section.knobs_of()) == []
 
@@ -95,7 +97,9 @@ def test_every_file_is_listed(package):
     folder = Path(module.__file__).parent
     files = folder.glob("*/*.py") if package == "figures" else folder.glob("*.py")
     defined = {file.stem for file in files if not file.stem.startswith("_")}
-    assert defined <= set(module.names()), f"add a line for each to lab/{package.replace('.', '/')}/__init__.pyi"
+    assert defined <= set(module.names()), (
+        f"add a line for each to lab/{package.replace('.', '/')}/__init__.pyi"
+    )
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -118,7 +122,10 @@ def test_every_knob_refuses_what_it_declares_illegal(package):
         for knob in declared:
             ends = (knob.ge, -1), (knob.gt, 0), (knob.le, 1), (knob.lt, 0)
             bad = [knob.kind(end + past) for end, past in ends if end is not None]
-            for value in [*bad, *([f"no {knob.name}"] if knob.choices or knob.kind is not str else [])]:
+            for value in [
+                *bad,
+                *([f"no {knob.name}"] if knob.choices or knob.kind is not str else []),
+            ]:
                 with pytest.raises(ValueError, match=f": {knob.name} must"):
                     module.get(name).Knobs(**given | {knob.name: (value,) if knob.many else value})
         with pytest.raises(ValueError, match="has no knob 'no_such_knob'"):
@@ -197,6 +204,9 @@ def test_a_run_opens_without_its_plug_in_and_says_what_is_missing():
     assert config.as_dict() == stored and config.loss.values == {"power": 2.0}
     (sentence,) = config.missing
     assert "'far_away'" in sentence and "as soon as that package is installed" in sentence
-    assert config.changed("evaluation.k", 7).missing == config.missing and "--loss.power" in config.flags()
+    assert (
+        config.changed("evaluation.k", 7).missing == config.missing
+        and "--loss.power" in config.flags()
+    )
     with pytest.raises(ValueError, match="There is no loss 'far_away'"):
         config.loss.create()

@@ -90,7 +90,11 @@ def still_open(held: list[socket.socket]) -> int:
 
 @pytest.mark.parametrize(
     "words",
-    [b"", b"GET /health HTTP/1.1\r\nHost: x\r\n", b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"],
+    [
+        b"",
+        b"GET /health HTTP/1.1\r\nHost: x\r\n",
+        b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf",
+    ],
     ids=["silent", "half a header", "half a body"],
 )
 def test_more_connections_than_descriptors_silence_nobody(tmp_path, words):
@@ -111,7 +115,11 @@ def test_a_flood_of_broken_requests_is_logged_once(tmp_path):
 def test_headers_have_to_come_in_time_and_a_request_that_came_may_take_longer(tmp_path):
     half = b"GET /health HTTP/1.1\r\nHost: x\r\n"
     sending = b"POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"
-    with served(tmp_path, 256, 0.5) as (port, _), opened(port, 5, half) as late, opened(port, 1, sending) as (slow,):
+    with (
+        served(tmp_path, 256, 0.5) as (port, _),
+        opened(port, 5, half) as late,
+        opened(port, 1, sending) as (slow,),
+    ):
         for _ in range(4):  # what trickles in gives no further time
             time.sleep(0.4)
             for one in late:
@@ -129,7 +137,11 @@ def connection(address: str, since: int, state: str) -> BoundedConnection:
     """A connection as `surplus` sees it. state: idle, sending, or answered."""
     one = object.__new__(BoundedConnection)
     one.client, one.waiting_since = (address, 1), since
-    one.cycle = None if state == "idle" else SimpleNamespace(response_complete=False, more_body=state == "sending")
+    one.cycle = (
+        None
+        if state == "idle"
+        else SimpleNamespace(response_complete=False, more_body=state == "sending")
+    )
     return one
 
 
@@ -142,7 +154,9 @@ def test_what_has_waited_longest_at_the_most_crowded_address_goes_first(drawn):
     newest = connection("z", 99, "idle")
     there = [connection(address, since, state) for since, (address, state) in enumerate(drawn)]
     gone = surplus([*there, newest, SimpleNamespace(websocket=True)], newest)
-    idle, sending = ([one for one in there if one.idle == kind and one.incomplete] for kind in (True, False))
+    idle, sending = (
+        [one for one in there if one.idle == kind and one.incomplete] for kind in (True, False)
+    )
     if idle:
         count = {address: sum(one.client[0] == address for one in idle) for address in "abc"}
         assert gone.idle and count[gone.client[0]] == max(count.values())
@@ -178,7 +192,8 @@ def test_a_port_that_is_taken_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
-            ValueError, match=f"Nothing can listen on 127.0.0.1, port {port}: .*; choose another --port"
+            ValueError,
+            match=f"Nothing can listen on 127.0.0.1, port {port}: .*; choose another --port",
         ):
             connections.listening("127.0.0.1", port)
     with pytest.raises(ValueError, match="--port must be between 1 and 65535, got 99999"):

@@ -30,23 +30,29 @@ def test_two_measurements_by_hand():
 
 def test_a_deviation_is_the_sample_one_along_any_axis():
     values = np.array([[1.0, 3.0], [2.0, 2.0], [5.0, 8.0]])
-    assert deviation(values).tolist() == pytest.approx([Estimate.of(row).deviation for row in values])
-    assert deviation(values, axis=0).tolist() == pytest.approx(np.std(values, axis=0, ddof=1).tolist())
+    assert deviation(values).tolist() == pytest.approx(
+        [Estimate.of(row).deviation for row in values]
+    )
+    assert deviation(values, axis=0).tolist() == pytest.approx(
+        np.std(values, axis=0, ddof=1).tolist()
+    )
     assert deviation([0.3]) == 0
 
 
 def test_gains_are_taken_seed_by_seed():
     before, after = Estimate.of([0.1, 0.5, 0.9]), Estimate.of([0.2, 0.6, 1.0])
-    assert paired(after, before).mean == pytest.approx(0.1) and paired(after, before).half == pytest.approx(
-        0, abs=1e-12
-    )
+    assert paired(after, before).mean == pytest.approx(0.1) and paired(
+        after, before
+    ).half == pytest.approx(0, abs=1e-12)
     with pytest.raises(ValueError, match="3 and 2 measurements"):
         paired(after, Estimate.of([1, 2]))
 
 
 def test_an_estimate_survives_json_also_without_a_number():
     for values in ([0.1, 0.2], [0.3]):
-        assert Estimate.read(json.loads(json.dumps(Estimate.of(values).as_dict()))) == Estimate.of(values)
+        assert Estimate.read(json.loads(json.dumps(Estimate.of(values).as_dict()))) == Estimate.of(
+            values
+        )
     stored = {"mean": None, "deviation": None, "low": None, "high": None, "values": [None]}
     assert math.isnan(Estimate.read(stored).mean) and math.isnan(Estimate.read(stored).values[0])
 
@@ -54,7 +60,11 @@ def test_an_estimate_survives_json_also_without_a_number():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("values", "mean"),
-    [([1, math.inf, 2, 3], math.inf), ([1, 2, -math.inf, 3], -math.inf), ([math.inf, 1, -math.inf, 2], math.nan)],
+    [
+        ([1, math.inf, 2, 3], math.inf),
+        ([1, 2, -math.inf, 3], -math.inf),
+        ([math.inf, 1, -math.inf, 2], math.nan),
+    ],
 )
 def test_infinite_values_have_no_interval(values, mean):
     """Infinity less infinity is NaN, so no interval follows, and NumPy does not warn."""

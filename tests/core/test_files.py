@@ -11,10 +11,14 @@ def test_json_comes_back_and_a_failed_write_leaves_the_old_file(tmp_path):
     write_json(path, {"step": 8})
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(path, {"loss": float("nan")})
-    assert read_json(path) == {"step": 8} and [p.name for p in path.parent.iterdir()] == ["status.json"]
+    assert read_json(path) == {"step": 8} and [p.name for p in path.parent.iterdir()] == [
+        "status.json"
+    ]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"loss": NaN}', '{"loss": -Infinity}', "[" * 100_000, "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"loss": NaN}', '{"loss": -Infinity}', "[" * 100_000, "\udcff"]
+)
 def test_what_is_no_object_is_a_sentence_that_names_the_file(tmp_path, text):
     path = tmp_path / "status.json"
     path.write_bytes(text.encode(errors="surrogateescape"))

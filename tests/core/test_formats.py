@@ -13,7 +13,14 @@ POWERS_OF_TWO = re.compile(r"2\s*\*\*\s*[23]0\b|1\s*<<\s*30\b|1024\s*\*\*\s*[23]
 
 @pytest.mark.parametrize(
     ("count", "words"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (376e6, "376 MB"), (8.6e9, "8.6 GB"), (2.5e12, "2,500 GB")],
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1500, "1.5 kB"),
+        (376e6, "376 MB"),
+        (8.6e9, "8.6 GB"),
+        (2.5e12, "2,500 GB"),
+    ],
 )
 def test_bytes_in_words(count, words):
     assert size(count) == words

@@ -21,7 +21,8 @@ from lab.core import arrays
 from lab.core.kinds import what_is
 
 ADVICE = re.compile(
-    r"\b(delete|remove|erase|unlink|trash|throw away|rm)\s+(it|this|that|the|them|these|those|your|all|both)\b", re.I
+    r"\b(delete|remove|erase|unlink|trash|throw away|rm)\s+(it|this|that|the|them|these|those|your|all|both)\b",
+    re.I,
 )
 
 
@@ -56,7 +57,10 @@ FILES = {
     "rows.parquet": (b"PAR1" + bytes(90), "a Parquet table"),
     "index.faiss": (b"IxZZ" + bytes(90), "a faiss index"),
     "strange": (bytes(range(256)), "a file of a format that is not known here"),
-    **{f"it.{kind}": (image(kind), "an image") for kind in ("png", "jpeg", "webp", "bmp", "tiff", "gif")},
+    **{
+        f"it.{kind}": (image(kind), "an image")
+        for kind in ("png", "jpeg", "webp", "bmp", "tiff", "gif")
+    },
 }
 
 
@@ -107,7 +111,11 @@ def messages(path: Path) -> list[tuple[int, str]]:
         for one in getattr(node, "body", ()) if isinstance(getattr(node, "body", ()), list) else ():
             if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
                 documents.add(one.value)
-    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    strings = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
     return [(one.lineno, one.value) for one in strings if one not in documents]
 
 
@@ -116,5 +124,9 @@ def test_no_message_tells_anybody_to_delete_a_file():
     found = []
     for package in (lab, app):
         for path in Path(package.__file__).parent.rglob("*.py"):
-            found += [f"{path}:{line}: {words[:100]}" for line, words in messages(path) if ADVICE.search(words)]
+            found += [
+                f"{path}:{line}: {words[:100]}"
+                for line, words in messages(path)
+                if ADVICE.search(words)
+            ]
     assert not found, "\n".join(found)

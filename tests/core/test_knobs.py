@@ -23,7 +23,9 @@ class Toy(Sized):
         1
     """
 
-    tau: float = knob("temperature", default=0.01, gt=0, le=1, scale="log", unit="cosine", source="000 eq. 5")
+    tau: float = knob(
+        "temperature", default=0.01, gt=0, le=1, scale="log", unit="cosine", source="000 eq. 5"
+    )
     k: tuple[int, ...] = knob("cut-offs", default=(1, 2), ge=1)
     variant: Literal["paper", "released"] = knob("which formula", default="paper")
     classes: int = knob("number of classes", ge=1)
@@ -74,16 +76,36 @@ class Held(Toy):
 
 def test_a_thing_has_its_knobs_and_arguments():
     held = Held([1], classes=3, tau=0.5)
-    assert (held.tau, held.thing, held.where, held.width, held.knobs.width) == (0.5, [1], "here", 7, None)
-    with pytest.raises(AttributeError, match=r"Held.tau stays as it was made; make another, Held\(tau=1\)"):
+    assert (held.tau, held.thing, held.where, held.width, held.knobs.width) == (
+        0.5,
+        [1],
+        "here",
+        7,
+        None,
+    )
+    with pytest.raises(
+        AttributeError, match=r"Held.tau stays as it was made; make another, Held\(tau=1\)"
+    ):
         held.tau = 1
     assert not hasattr(held, "__signature__")
 
 
 def test_signature_and_help_are_the_declaration():
     signature = inspect.signature(Held)
-    assert list(signature.parameters) == ["thing", "where", "size", "tau", "k", "variant", "classes", "width"]
-    assert signature.parameters["tau"].default == 0.01 and signature.parameters["tau"].annotation is float
+    assert list(signature.parameters) == [
+        "thing",
+        "where",
+        "size",
+        "tau",
+        "k",
+        "variant",
+        "classes",
+        "width",
+    ]
+    assert (
+        signature.parameters["tau"].default == 0.01
+        and signature.parameters["tau"].annotation is float
+    )
     assert signature.parameters["classes"].default is inspect.Parameter.empty
     text = inspect.getdoc(Toy)
     assert "tau: temperature (0 < tau <= 1; in cosine; 0.01 by default; 000 eq. 5)" in text
@@ -93,9 +115,15 @@ def test_signature_and_help_are_the_declaration():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Toy(0.5), "Toy takes its knobs by name, Toy(size=..., tau=..., k=..., variant=..., classes=...), got"),
+        (
+            lambda: Toy(0.5),
+            "Toy takes its knobs by name, Toy(size=..., tau=..., k=..., variant=..., classes=...), got",
+        ),
         (lambda: Held(classes=3), "Held needs thing: what is held"),
-        (lambda: type("Bare", (HasKnobs,), {"tau": knob("h", default=1)}), "Bare: the knob tau needs a type"),
+        (
+            lambda: type("Bare", (HasKnobs,), {"tau": knob("h", default=1)}),
+            "Bare: the knob tau needs a type",
+        ),
     ],
 )
 def test_a_wrong_call_or_an_old_declaration_gets_one_sentence(call, words):

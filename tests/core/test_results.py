@@ -6,7 +6,17 @@ import pytest
 import torch
 
 import lab
-from lab.core.results import OTHER, SAME, UNKNOWN, Ranking, compared, label_column, labelled, names_at, no_class
+from lab.core.results import (
+    OTHER,
+    SAME,
+    UNKNOWN,
+    Ranking,
+    compared,
+    label_column,
+    labelled,
+    names_at,
+    no_class,
+)
 
 COLUMNS = {
     "None among names": (["a", None, "b"], [True, False, True]),
@@ -69,7 +79,11 @@ def test_a_ranking_knows_right_wrong_and_unknown_and_numbers_what_counts():
     assert ranking.misses.tolist() == [[False, True, False, False]]
     assert ranking.neighbour_ranks.tolist() == [[0, 1, 2, 0]]
     part = ranking.part(np.array([0]), places=np.array([0, 2]))
-    assert part.neighbours.tolist() == [[1, 0, -1, -1]] and part.positive_items.tolist() == [0] and not part.left_out
+    assert (
+        part.neighbours.tolist() == [[1, 0, -1, -1]]
+        and part.positive_items.tolist() == [0]
+        and not part.left_out
+    )
 
 
 def test_a_label_without_a_name_gives_its_number():

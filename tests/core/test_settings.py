@@ -27,6 +27,8 @@ def written(tmp_path, monkeypatch):
 def test_variables_win_over_the_file_and_the_file_over_defaults(written, monkeypatch):
     assert lab.runs.default_root() == Path("runs")
     written("runs: ~/mine\ncache: /somewhere\n")
-    assert lab.runs.default_root() == Path.home() / "mine" and files.cache_folder() == Path("/somewhere")
+    assert lab.runs.default_root() == Path.home() / "mine" and files.cache_folder() == Path(
+        "/somewhere"
+    )
     monkeypatch.setenv("LAB_RUNS", "theirs")
     assert lab.runs.default_root() == Path("theirs")

@@ -19,7 +19,9 @@ from lab.core.files import making, parse_json, write_bytes
 from lab.core.stored import MOST_BYTES, Count, Number, Stored, Text, find, parse, read
 from lab.runs import schemas
 
-PYTHON = re.compile(r"NoneType|has no attribute|Exceeds the limit|recursion|'(str|int|list|dict)'|Input should|<class")
+PYTHON = re.compile(
+    r"NoneType|has no attribute|Exceeds the limit|recursion|'(str|int|list|dict)'|Input should|<class"
+)
 
 
 class Step(Stored, total=False):
@@ -83,11 +85,17 @@ def test_a_million_mistakes_cost_no_more_than_one():
     assert time.process_time() - began < 10
 
 
-KINDS = [kind for kind in vars(schemas).values() if isinstance(kind, type) and hasattr(kind, "__total__")]
+KINDS = [
+    kind for kind in vars(schemas).values() if isinstance(kind, type) and hasattr(kind, "__total__")
+]
 FIELDS = sorted({name for kind in KINDS for name in getattr(kind, "__annotations__", {})})
-LEAVES = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=5)
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats() | st.text(max_size=5)
+)
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner), max_leaves=8
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner),
+    max_leaves=8,
 )
 
 
@@ -102,7 +110,10 @@ def test_every_schema_answers_or_refuses_in_a_sentence(value):
 
 
 @settings(derandomize=True, max_examples=200)
-@given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123456789eE.-\\u d', max_size=40).map(str.encode))
+@given(
+    st.binary(max_size=40)
+    | st.text(alphabet='{}[]",:0123456789eE.-\\u d', max_size=40).map(str.encode)
+)
 def test_any_bytes_are_an_object_or_a_sentence(content):
     try:
         assert isinstance(parse_json(content), dict)
@@ -111,7 +122,8 @@ def test_any_bytes_are_an_object_or_a_sentence(content):
 
 
 ALIASES = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
-    f"{two}: &{two} [{', '.join([f'*{one}'] * 10)}]\n" for one, two in zip("abcdefgh", "bcdefghi", strict=True)
+    f"{two}: &{two} [{', '.join([f'*{one}'] * 10)}]\n"
+    for one, two in zip("abcdefgh", "bcdefghi", strict=True)
 )
 
 
@@ -137,7 +149,11 @@ def test_yaml_that_would_take_minutes_or_is_no_number_is_refused_at_once(text, t
 
 
 def test_a_date_in_yaml_is_text_and_an_alias_is_read():
-    assert yaml_reader.load("a: 2020-13-45\nb: &x {c: 1}\nd: *x") == {"a": "2020-13-45", "b": {"c": 1}, "d": {"c": 1}}
+    assert yaml_reader.load("a: 2020-13-45\nb: &x {c: 1}\nd: *x") == {
+        "a": "2020-13-45",
+        "b": {"c": 1},
+        "d": {"c": 1},
+    }
 
 
 @contextmanager
@@ -153,7 +169,11 @@ def small_files():
 
 def test_a_library_that_meets_a_full_disk_is_told_as_a_full_disk(tmp_path):
     """safetensors says only "Error while serializing: I/O error"."""
-    with small_files(), pytest.raises(OSError, match=r"No space left.*model"), making(tmp_path / "model") as folder:
+    with (
+        small_files(),
+        pytest.raises(OSError, match=r"No space left.*model"),
+        making(tmp_path / "model") as folder,
+    ):
         save_file({"a": torch.zeros(10_000)}, folder / "a.safetensors")
     with small_files(), pytest.raises(OSError):
         write_bytes(tmp_path / "b", bytes(10_000))

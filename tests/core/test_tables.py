@@ -33,7 +33,20 @@ ODD = [
     "True",
     "2020-01-02",
 ]
-ODD += ["12345678901234567890", "12345678901234567891", "1_0", "-1", "=1", "'=1", "a;b", "a,b", "a\tb", 'a"b', "ä", ""]
+ODD += [
+    "12345678901234567890",
+    "12345678901234567891",
+    "1_0",
+    "-1",
+    "=1",
+    "'=1",
+    "a;b",
+    "a,b",
+    "a\tb",
+    'a"b',
+    "ä",
+    "",
+]
 
 
 def written(path, text, encoding="utf-8"):
@@ -75,7 +88,12 @@ def test_what_separates_the_cells_is_found(tmp_path):
 
 def test_an_empty_cell_alone_says_nothing(tmp_path):
     assert labels_of(written(tmp_path / "t.csv", "label\na\n\n   \nb\n\n\n")) == ["a", "", "", "b"]
-    assert labels_of(written(tmp_path / "t.csv", 'label,x\n,1\n"",2\n  ,3\n\n\nNA,4\n')) == ["", "", "", "NA"]
+    assert labels_of(written(tmp_path / "t.csv", 'label,x\n,1\n"",2\n  ,3\n\n\nNA,4\n')) == [
+        "",
+        "",
+        "",
+        "NA",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +101,10 @@ def test_an_empty_cell_alone_says_nothing(tmp_path):
     [
         (b"", "is empty; its first line names its columns"),
         (b"\n\n", "is empty"),
-        (b"a,b\n1,2\n1,2,3\n", r"line 3: 3 values for 2 columns\. A cell that holds ',' needs quotes"),
+        (
+            b"a,b\n1,2\n1,2,3\n",
+            r"line 3: 3 values for 2 columns\. A cell that holds ',' needs quotes",
+        ),
         (b'a,b\n"1\n1",2\n1\n', "line 4: 1 values for 2 columns"),
         (b"a;b\n1;2\n1\n", "line 3: 1 values for 2 columns"),
         (b"a,a\n1,2\n", "two columns of one name, 'a'"),
@@ -118,7 +139,10 @@ def test_columns_that_have_types(tmp_path):
         (pd.Series([day, None]), ["2020-01-02", ""]),
         (pd.to_datetime(pd.Series(["2020-01-02", None])), ["2020-01-02", ""]),
         (pd.Series([True, False]), ["True", "False"]),
-        (np.array([2**63 + 1, 2**63 + 2], np.uint64), ["9223372036854775809", "9223372036854775810"]),
+        (
+            np.array([2**63 + 1, 2**63 + 2], np.uint64),
+            ["9223372036854775809", "9223372036854775810"],
+        ),
         (np.array(["01", "1"]), ["01", "1"]),
         (np.array([b"\xff", b"\xfe"]), ["\\xff", "\\xfe"]),
         (np.array([0.1], np.float32), ["0.1"]),
@@ -134,7 +158,9 @@ def test_columns_that_have_types(tmp_path):
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_ids_that_were_rounded_to_numbers_are_refused(kind):
     ids = np.array([2**53, 1] if kind is np.float64 else [2**24, 1], kind)
-    with pytest.raises(ValueError, match="several names may have become one; read that column as text"):
+    with pytest.raises(
+        ValueError, match="several names may have become one; read that column as text"
+    ):
         tables.names(ids, "labels")
     assert tables.names(ids, "price", exact=False)
     assert tables.names(np.array([2**24 - 1, 0.5], kind), "labels")
@@ -142,24 +168,73 @@ def test_ids_that_were_rounded_to_numbers_are_refused(kind):
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    st.lists(st.one_of(st.sampled_from(ODD), st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S")))))
+    st.lists(
+        st.one_of(
+            st.sampled_from(ODD),
+            st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S"))),
+        )
+    )
 )
 def test_a_table_that_we_write_is_read_back(tmp_path_factory, names):
     path = tmp_path_factory.getbasetemp() / "back.csv"
     names = [name.strip() for name in names if "\t" not in name]
     with open(path, "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerows([["label", "at"], *([plain_cell(name), at] for at, name in enumerate(names))])
+        rows.writerows(
+            [["label", "at"], *([plain_cell(name), at] for at, name in enumerate(names))]
+        )
     assert tables.read(path)["label"] == names
 
 
 NUMBERS = [
-    *("0.5", "-0", "+1", " 2 ", "1e-3", "1E5", ".5", "5.", "1e-400", "1e400", "3.4028236e38", "16777217"),
+    *(
+        "0.5",
+        "-0",
+        "+1",
+        " 2 ",
+        "1e-3",
+        "1E5",
+        ".5",
+        "5.",
+        "1e-400",
+        "1e400",
+        "3.4028236e38",
+        "16777217",
+    ),
     *("0.1000000014901161193847656", "123456789012345678901234567890", "2.2250738585072011e-308"),
-    *("nan", "NaN", "-inf", "Infinity", "nan(1)", "0x10", "1_0", "1,5", "1 000", "\u0661", "\u00a07", "", " "),
+    *(
+        "nan",
+        "NaN",
+        "-inf",
+        "Infinity",
+        "nan(1)",
+        "0x10",
+        "1_0",
+        "1,5",
+        "1 000",
+        "\u0661",
+        "\u00a07",
+        "",
+        " ",
+    ),
     *("true", "1f", "--1", '"0.25"', '" 0.25"', '"1""0"', '0"1'),
 ]
-LABELS = ["007", "7", "NA", "null", "", " x ", '"a,b"', '"a""b"', '"a\nb"', 'a"b', '"a"b', "\ufeffz", "=1", "nan"]
+LABELS = [
+    "007",
+    "7",
+    "NA",
+    "null",
+    "",
+    " x ",
+    '"a,b"',
+    '"a""b"',
+    '"a\nb"',
+    'a"b',
+    '"a"b',
+    "\ufeffz",
+    "=1",
+    "nan",
+]
 
 
 def read_or_refused(path, choose):
@@ -167,7 +242,11 @@ def read_or_refused(path, choose):
         found = tables.read_text(path, choose)
     except ValueError as error:
         return str(error)
-    numbers = None if found.numbers is None else (found.numbers.dtype, found.numbers.shape, found.numbers.tobytes())
+    numbers = (
+        None
+        if found.numbers is None
+        else (found.numbers.dtype, found.numbers.shape, found.numbers.tobytes())
+    )
     return found.columns, numbers
 
 
@@ -178,13 +257,19 @@ def read_or_refused(path, choose):
     delimiter=st.sampled_from([",", ";", "\t"]),
     ends=st.sampled_from(["\n", "\r\n", "\r"]),
 )
-def test_blocks_of_numbers_are_read_as_single_rows_are(tmp_path_factory, data, plain, delimiter, ends):
+def test_blocks_of_numbers_are_read_as_single_rows_are(
+    tmp_path_factory, data, plain, delimiter, ends
+):
     """Odd cells, short and blank lines: pyarrow's reader and Python's give the same to the last bit, or refuse both."""
     path = tmp_path_factory.getbasetemp() / "blocks.csv"
     number = st.floats(width=64, allow_nan=False, allow_infinity=False).map(repr)
     if not plain:
         number = st.one_of(number, number, st.sampled_from(NUMBERS))
-    label = st.sampled_from(LABELS) if not plain else st.sampled_from(["007", "7", "NA", "", " x ", '"a""b"', "=1"])
+    label = (
+        st.sampled_from(LABELS)
+        if not plain
+        else st.sampled_from(["007", "7", "NA", "", " x ", '"a""b"', "=1"])
+    )
     row = st.tuples(label, number, number).map(delimiter.join)
     if not plain:
         row = st.one_of(row, row, row, st.sampled_from(["", "  ", "a", delimiter * 3]))
@@ -212,7 +297,9 @@ def test_plain_numbers_are_read_in_blocks(monkeypatch, tmp_path):
 
     monkeypatch.setattr(tables, "_numbers", refuse)
     for quote in ("", '"'):
-        lines = [f"{quote}label{quote},v0,v1"] + [f"{quote}00{row % 3}{quote},{row / 7},{-row}" for row in range(50)]
+        lines = [f"{quote}label{quote},v0,v1"] + [
+            f"{quote}00{row % 3}{quote},{row / 7},{-row}" for row in range(50)
+        ]
         path = written(tmp_path / "t.csv", "\n".join(lines) + "\n")
         found = tables.read_text(path, lambda first: (None, ["v0", "v1"]))
         expected = np.array([[row / 7, -row] for row in range(50)]).astype(np.float32)
@@ -229,7 +316,9 @@ def test_classes_that_look_alike_are_named():
         ("1", "\uff11"),
     ):
         sentence = tables.alike_sentence([one, "lamps", other])
-        assert sentence.endswith("are two classes that differ in capitals, blanks or the form of letters alone")
+        assert sentence.endswith(
+            "are two classes that differ in capitals, blanks or the form of letters alone"
+        )
         assert "lamps" not in sentence
     assert tables.alike_sentence(["01", "1", "001", "a", "b"]) == ""
 

@@ -8,17 +8,42 @@ from hypothesis import strategies as st
 import lab
 from lab.core import yaml_reader
 
-ODD = ["1e3", "-.5", "010", "01", "0x10", "1_0", "1:30", "no", "yes", "NA", "null", "~", "", "=", "2020-01-02", ".inf"]
+ODD = [
+    "1e3",
+    "-.5",
+    "010",
+    "01",
+    "0x10",
+    "1_0",
+    "1:30",
+    "no",
+    "yes",
+    "NA",
+    "null",
+    "~",
+    "",
+    "=",
+    "2020-01-02",
+    ".inf",
+]
 
 
 @pytest.mark.parametrize("text", ODD)
 def test_a_text_stays_a_text(text):
     for value in ({"name": text}, {text: 1}, [text]):
-        assert yaml_reader.load(yaml_reader.dump(value)) == value == yaml.safe_load(yaml_reader.dump(value))
+        assert (
+            yaml_reader.load(yaml_reader.dump(value))
+            == value
+            == yaml.safe_load(yaml_reader.dump(value))
+        )
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.recursive(st.text(st.characters(codec="utf-8"), max_size=6) | st.integers() | st.booleans(), st.lists))
+@given(
+    st.recursive(
+        st.text(st.characters(codec="utf-8"), max_size=6) | st.integers() | st.booleans(), st.lists
+    )
+)
 def test_plain_data_are_read_back(value):
     assert yaml_reader.load(yaml_reader.dump(value)) == value
 

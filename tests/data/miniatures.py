@@ -24,16 +24,24 @@ def cub200(root: Path) -> Path:
         101: "101.White_Pelican",
         200: "200.Yellowthroat",
     }
-    images = [(number, f"{name}/{name[4:]}_{i}.jpg") for number, name in classes.items() for i in range(2)]
+    images = [
+        (number, f"{name}/{name[4:]}_{i}.jpg") for number, name in classes.items() for i in range(2)
+    ]
     for _, path in images:
         write_image(top / "images" / path)
     lines(top / "classes.txt", [f"{number} {name}" for number, name in classes.items()])
     lines(top / "images.txt", [f"{i} {path}" for i, (_, path) in enumerate(images, 1)])
-    lines(top / "image_class_labels.txt", [f"{i} {number}" for i, (number, _) in enumerate(images, 1)])
+    lines(
+        top / "image_class_labels.txt", [f"{i} {number}" for i, (number, _) in enumerate(images, 1)]
+    )
     return top
 
 
-CARS = ["AM General Hummer SUV 2000", *(f"Audi Model{n} 2012" for n in range(2, 99)), "Land Rover LR2 SUV 2012"]
+CARS = [
+    "AM General Hummer SUV 2000",
+    *(f"Audi Model{n} 2012" for n in range(2, 99)),
+    "Land Rover LR2 SUV 2012",
+]
 
 
 def cars196(root: Path) -> Path:
@@ -44,7 +52,10 @@ def cars196(root: Path) -> Path:
         write_image(top / path)
     kind = [("relative_im_path", object), ("bbox_x1", object), ("class", object), ("test", object)]
     annotations = np.array([[(path, 1, number, 0) for path, number in rows]], dtype=kind)
-    savemat(top / "cars_annos.mat", {"annotations": annotations, "class_names": np.array([CARS], dtype=object)})
+    savemat(
+        top / "cars_annos.mat",
+        {"annotations": annotations, "class_names": np.array([CARS], dtype=object)},
+    )
     return top
 
 
@@ -52,13 +63,20 @@ def cars196_devkit(root: Path) -> Path:
     """As the devkit, the labelled test annotations beside it."""
     top = root / "cars196"
     kind = [("bbox_x1", object), ("class", object), ("fname", object)]
-    parts = {"cars_train": [("00001.jpg", 1), ("00002.jpg", 99)], "cars_test": [("00001.jpg", 99), ("00002.jpg", 98)]}
+    parts = {
+        "cars_train": [("00001.jpg", 1), ("00002.jpg", 99)],
+        "cars_test": [("00001.jpg", 99), ("00002.jpg", 98)],
+    }
     (top / "devkit").mkdir(parents=True)
     for folder, rows in parts.items():
         for name, _ in rows:
             write_image(top / folder / name)
         annotations = np.array([[(1, number, name) for name, number in rows]], dtype=kind)
-        file = "devkit/cars_train_annos.mat" if folder == "cars_train" else "cars_test_annos_withlabels.mat"
+        file = (
+            "devkit/cars_train_annos.mat"
+            if folder == "cars_train"
+            else "cars_test_annos_withlabels.mat"
+        )
         savemat(top / file, {"annotations": annotations})
     savemat(top / "devkit" / "cars_meta.mat", {"class_names": np.array([CARS], dtype=object)})
     return top
@@ -82,13 +100,21 @@ def sop(root: Path) -> Path:
 def in_shop(root: Path) -> Path:
     top = root / "In-shop Clothes Retrieval Benchmark"
     rows = []
-    for item, parts in {1: ("train", "train"), 2: ("train",), 3: ("query", "gallery"), 4: ("gallery", "query")}.items():
+    for item, parts in {
+        1: ("train", "train"),
+        2: ("train",),
+        3: ("query", "gallery"),
+        4: ("gallery", "query"),
+    }.items():
         for i, part in enumerate(parts):
             kind = "MEN/Denim" if item % 2 else "WOMEN/Dresses"
             path = f"img/{kind}/id_{item:08d}/0{i}_1_front.jpg"
             rows.append(f"{path}  id_{item:08d}  {part}")
             write_image(top / path)
-    lines(top / "Eval" / "list_eval_partition.txt", [str(len(rows)), "image_name item_id evaluation_status", *rows])
+    lines(
+        top / "Eval" / "list_eval_partition.txt",
+        [str(len(rows)), "image_name item_id evaluation_status", *rows],
+    )
     return top
 
 
@@ -112,7 +138,9 @@ def mini_inaturalist2021(root: Path) -> Path:
     ]
     listed = {"images": [], "annotations": [], "categories": []}
     for number, (name, kind) in enumerate(species):
-        listed["categories"].append({"id": number, "name": name, "supercategory": kind, "order": f"order {number % 2}"})
+        listed["categories"].append(
+            {"id": number, "name": name, "supercategory": kind, "order": f"order {number % 2}"}
+        )
         for i in range(2):
             image = number * 10 + i
             path = f"train_mini/{number:05d}_{name.replace(' ', '_')}/{i}.jpg"
@@ -125,10 +153,18 @@ def mini_inaturalist2021(root: Path) -> Path:
 
 def vehicle_id(root: Path) -> Path:
     top = root / "VehicleID_V1.0"
-    lists = {"train_list": (1, 2), "test_list_800": (3, 4), "test_list_1600": (3, 4, 5), "test_list_2400": (3, 4, 5, 6)}
+    lists = {
+        "train_list": (1, 2),
+        "test_list_800": (3, 4),
+        "test_list_1600": (3, 4, 5),
+        "test_list_2400": (3, 4, 5, 6),
+    }
     for name, vehicles in lists.items():
         images = [(f"{vehicle:05d}{i}", vehicle) for vehicle in vehicles for i in range(3)]
-        lines(top / "train_test_split" / f"{name}.txt", [f"{image} {vehicle}" for image, vehicle in images])
+        lines(
+            top / "train_test_split" / f"{name}.txt",
+            [f"{image} {vehicle}" for image, vehicle in images],
+        )
         for image, _ in images:
             write_image(top / "image" / f"{image}.jpg")
     return top
@@ -147,13 +183,19 @@ def food101(root: Path) -> Path:
 def tiny_imagenet(root: Path) -> Path:
     top = root / "tiny-imagenet-200"
     lines(top / "wnids.txt", ["n01", "n02"])
-    lines(top / "words.txt", ["n00\tentity", "n01\tgoldfish, Carassius auratus", "n02\tEuropean fire salamander"])
+    lines(
+        top / "words.txt",
+        ["n00\tentity", "n01\tgoldfish, Carassius auratus", "n02\tEuropean fire salamander"],
+    )
     for wnid in ("n01", "n02"):
         for i in range(3):
             write_image(top / "train" / wnid / "images" / f"{wnid}_{i}.JPEG")
     for i in range(2):
         write_image(top / "val" / "images" / f"val_{i}.JPEG")
-    lines(top / "val" / "val_annotations.txt", [f"val_{i}.JPEG\tn0{2 - i}\t0\t0\t62\t57" for i in range(2)])
+    lines(
+        top / "val" / "val_annotations.txt",
+        [f"val_{i}.JPEG\tn0{2 - i}\t0\t0\t62\t57" for i in range(2)],
+    )
     return top
 
 
@@ -170,7 +212,10 @@ def cifar100(root: Path) -> Path:
             "filenames": [f"{name}_{i}.png" for i in range(count)],
         }
         (top / name).write_bytes(pickle.dumps(stored, protocol=2))
-    names = {"fine_label_names": ["apple", "beaver"], "coarse_label_names": ["fruit", "aquatic mammals"]}
+    names = {
+        "fine_label_names": ["apple", "beaver"],
+        "coarse_label_names": ["fruit", "aquatic mammals"],
+    }
     (top / "meta").write_bytes(pickle.dumps(names, protocol=2))
     digests = {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in top.iterdir()}
     lab.data.get("cifar100").checksums = lambda self: digests
@@ -183,7 +228,9 @@ def svhn(root: Path) -> Path:
     random = np.random.default_rng(0)
     for name, digits in {"train": (1, 10, 1, 10, 1, 10), "test": (10, 1)}.items():
         images = random.integers(0, 256, (32, 32, 3, len(digits)), dtype=np.uint8)
-        savemat(top / f"{name}_32x32.mat", {"X": images, "y": np.array(digits, dtype=np.uint8)[:, None]})
+        savemat(
+            top / f"{name}_32x32.mat", {"X": images, "y": np.array(digits, dtype=np.uint8)[:, None]}
+        )
     return top
 
 
@@ -206,7 +253,11 @@ def _revisited(top: Path, file: str) -> Path:
 
 def google_landmarks_v1(root: Path) -> Path:
     top = root / "google-landmarks-v1"
-    listed = [(f"{landmark}abc{i}", f"http://nowhere/{i}.jpg", landmark) for landmark in (17, 4096) for i in range(2)]
+    listed = [
+        (f"{landmark}abc{i}", f"http://nowhere/{i}.jpg", landmark)
+        for landmark in (17, 4096)
+        for i in range(2)
+    ]
     for name, _, _ in listed:
         write_image(top / "train" / f"{name}.jpg")
     lines(top / "train.csv", ["id,url,landmark_id", *(",".join(map(str, row)) for row in listed)])
@@ -232,5 +283,9 @@ def _writer(name: str) -> Callable[[Path], Path]:
     return here or importlib.import_module(f"tests.data.test_{name}").miniature
 
 
-WRITERS = {name: _writer(name) for name, entry in lab.data.entries().items() if issubclass(entry, Published)}
+WRITERS = {
+    name: _writer(name)
+    for name, entry in lab.data.entries().items()
+    if issubclass(entry, Published)
+}
 """Published set to the function that writes its miniature below a folder and returns the official top folder."""

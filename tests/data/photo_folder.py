@@ -8,7 +8,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-KINDS = {0: (".jfif", "JPEG"), 1: ("", "PNG"), 2: (".JPG", "JPEG"), 3: (".webp", "WEBP"), 4: (".png", "JPEG")}
+KINDS = {
+    0: (".jfif", "JPEG"),
+    1: ("", "PNG"),
+    2: (".JPG", "JPEG"),
+    3: (".webp", "WEBP"),
+    4: (".png", "JPEG"),
+}
 
 
 def write(root: Path, classes: int = 10, each: int = 4) -> int:
@@ -57,7 +63,11 @@ def manifest(root: Path, keys: list[str]) -> Path:
     """Write a table that names each image under one of several spellings, and every third under two."""
     forms = ("{}", "./{}", f"{root}/{{}}")
     rows = [f'"{forms[at % 3].format(key)}",{key.split("/")[0]}' for at, key in enumerate(keys)]
-    rows += [f'"{forms[(at + 1) % 3].format(key)}",{key.split("/")[0]}' for at, key in enumerate(keys) if at % 3 == 0]
+    rows += [
+        f'"{forms[(at + 1) % 3].format(key)}",{key.split("/")[0]}'
+        for at, key in enumerate(keys)
+        if at % 3 == 0
+    ]
     path = root.parent / "list.csv"
     path.write_text("\n".join(["path,label", *rows]))
     return path

@@ -17,7 +17,11 @@ def test_classes_are_folders_and_splits_share_no_class(folders):
     found = create(folders, test=0.5, validation=0.5)
     assert found.class_names == ["ant", "bee", "cat", "dog"]
     assert found.keys[0] == "ant/0.png" and len(found) == 12
-    assert {name: len(split) for name, split in found.splits.items()} == {"train": 3, "validation": 3, "test": 6}
+    assert {name: len(split) for name, split in found.splits.items()} == {
+        "train": 3,
+        "validation": 3,
+        "test": 6,
+    }
     owners = [set(found.labels[split.items]) for split in found.splits.values()]
     assert sum(map(len, owners)) == len(set().union(*owners)) == 4
     assert found.load(4).size == (20, 16)
@@ -35,7 +39,10 @@ def test_folders_called_train_and_test_are_the_splits(tmp_path, image_file):
     ):
         image_file(tmp_path / key)
     found = create(tmp_path)
-    assert {n: sorted(found.class_names[c] for c in found.labels[s.items]) for n, s in found.splits.items()} == {
+    assert {
+        n: sorted(found.class_names[c] for c in found.labels[s.items])
+        for n, s in found.splits.items()
+    } == {
         "train": ["a", "b", "c"],
         "validation": ["f"],
         "test": ["d", "e"],
@@ -122,7 +129,9 @@ def test_a_missing_folder_is_refused(tmp_path):
 def test_what_training_cannot_use_is_said_before_it_starts(folders, tmp_path, image_file):
     found = create(folders, test=0.25, validation=0)
     found.check_training(per_class=3)
-    with pytest.raises(ValueError, match="3 of 3 classes in the train split .* fewer than 4 images"):
+    with pytest.raises(
+        ValueError, match="3 of 3 classes in the train split .* fewer than 4 images"
+    ):
         found.check_training(per_class=4)
     with pytest.raises(ValueError, match="single class"):
         create(folders, test=0.75, validation=0).check_training()
@@ -136,7 +145,8 @@ def test_photos_of_phones_are_named_with_what_to_do(tmp_path):
         photo.parent.mkdir(exist_ok=True)
         photo.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
     with pytest.raises(
-        ValueError, match="no images in class folders.* 2 HEIC photos are left out, .*HEIC; HEIC photos.* to JPEG"
+        ValueError,
+        match="no images in class folders.* 2 HEIC photos are left out, .*HEIC; HEIC photos.* to JPEG",
     ):
         lab.data.create("class_folders", root=str(tmp_path))
     with pytest.raises(ValueError, match=r"no image that can be read\. 2 HEIC photos .* to JPEG"):

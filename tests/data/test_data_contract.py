@@ -15,9 +15,18 @@ PUBLISHED = {name for name, entry in lab.data.entries().items() if issubclass(en
 @pytest.fixture(params=sorted(set(lab.data.names()) - PUBLISHED))
 def own(request, folders):
     """The sets that can be made here without a published archive; a new one from `made` of tests/data/test_NAME.py."""
-    rows = "\n".join(["path,label", *(f"{p.relative_to(folders)},{p.parent.name}" for p in folders.glob("*/*.png"))])
+    rows = "\n".join(
+        [
+            "path,label",
+            *(f"{p.relative_to(folders)},{p.parent.name}" for p in folders.glob("*/*.png")),
+        ]
+    )
     (folders / "list.csv").write_text(rows)
-    knobs = {"emoji7": {}, "class_folders": {"root": str(folders)}, "manifest": {"path": str(folders / "list.csv")}}
+    knobs = {
+        "emoji7": {},
+        "class_folders": {"root": str(folders)},
+        "manifest": {"path": str(folders / "list.csv")},
+    }
     if request.param not in knobs:
         return importlib.import_module(f"tests.data.test_{request.param}").made(folders)
     return lab.data.create(request.param, **knobs[request.param])
@@ -25,7 +34,9 @@ def own(request, folders):
 
 def test_images_labels_and_names_fit_together(own):
     n = len(own)
-    assert len(own.keys) == len(set(own.keys)) == len(own.labels) == n and own.labels.dtype == np.int64
+    assert (
+        len(own.keys) == len(set(own.keys)) == len(own.labels) == n and own.labels.dtype == np.int64
+    )
     assert sorted(set(own.labels.tolist())) == list(range(len(own.class_names)))
     assert all(len(values) == n for values in own.attributes.values())
     assert own.super_labels is None or own.super_labels.shape == (n,)
@@ -43,4 +54,6 @@ def test_splits_share_no_image_and_test_no_class_unless_the_set_says_so(own):
 
 def test_travels_to_worker_processes(own):
     there = pickle.loads(pickle.dumps(own))
-    assert there.keys == own.keys and np.array_equal(np.asarray(there.load(0)), np.asarray(own.load(0)))
+    assert there.keys == own.keys and np.array_equal(
+        np.asarray(there.load(0)), np.asarray(own.load(0))
+    )

@@ -22,7 +22,10 @@ def test_digits_are_those_of_scikit_learn_black_on_white():
 def test_every_class_has_more_than_a_hundred_images_to_search():
     digits = lab.data.create("digits")
     test, train = digits.splits["test"], digits.splits["train"]
-    assert np.array_equal(test.gallery, train.query) and np.bincount(digits.labels[test.gallery]).min() > 100
+    assert (
+        np.array_equal(test.gallery, train.query)
+        and np.bincount(digits.labels[test.gallery]).min() > 100
+    )
     assert np.array_equal(digits.splits["validation"].gallery, train.query)
     share = np.bincount(digits.labels[test.query]) / np.bincount(digits.labels)
     assert share == pytest.approx(np.full(10, 0.2), abs=0.01)

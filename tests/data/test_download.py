@@ -24,7 +24,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         wanted = self.headers.get("Range")
         self.server.asked.append(wanted)
-        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and self.server.ranges else 0
+        start = (
+            int(wanted.removeprefix("bytes=").removesuffix("-"))
+            if wanted and self.server.ranges
+            else 0
+        )
         body = self.server.content[start:]
         if not body:
             self.send_error(416)

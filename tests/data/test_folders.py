@@ -48,11 +48,17 @@ def doors(folder: Path, tmp_path: Path) -> dict[str, tuple[set[str], list[str]]]
     root, _ = zipped.unpack(io.BytesIO(file.getvalue()), unpacked)
     packed = lab.data.create("class_folders", root=str(root), test=0, validation=0)
     items = np.arange(len(found) * 3)
-    foreign = {path.relative_to(folder).as_posix() for path in replaced(items, str(folder), 1.0, 0)[0].values()}
+    foreign = {
+        path.relative_to(folder).as_posix()
+        for path in replaced(items, str(folder), 1.0, 0)[0].values()
+    }
     return {
         "class_folders": (set(found.keys), found.class_names),
         "embed": ({key for key in keys if "/" in key}, embedded.class_names),
-        "Train page": (set(found.keys) if sum(survey.images.values()) == len(found) else set(), list(survey.images)),
+        "Train page": (
+            set(found.keys) if sum(survey.images.values()) == len(found) else set(),
+            list(survey.images),
+        ),
         "ZIP": (set(packed.keys), packed.class_names),
         "noise": ({key for key in foreign if "/" in key}, found.class_names),
     }
@@ -68,7 +74,15 @@ def test_kinds_are_known_by_their_first_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "hidden", [".ipynb_checkpoints/x.png", "__MACOSX/x.png", "@eaDir/x.png", ".thumb.png", "._a.png", "Thumbs.db"]
+    "hidden",
+    [
+        ".ipynb_checkpoints/x.png",
+        "__MACOSX/x.png",
+        "@eaDir/x.png",
+        ".thumb.png",
+        "._a.png",
+        "Thumbs.db",
+    ],
 )
 def test_hidden_files_and_folders_are_passed_over_and_counted(tmp_path, hidden):
     for name in ("a/1.png", "b/1.png"):
@@ -77,7 +91,10 @@ def test_hidden_files_and_folders_are_passed_over_and_counted(tmp_path, hidden):
         image(tmp_path / "photos" / f"{parent}{hidden}")
     for keys, classes in doors(tmp_path / "photos", tmp_path).values():
         assert keys == {"a/1.png", "b/1.png"} and classes == ["a", "b"]
-    assert any("3 hidden files and folders are left out" in one for one in below(tmp_path / "photos").problems)
+    assert any(
+        "3 hidden files and folders are left out" in one
+        for one in below(tmp_path / "photos").problems
+    )
 
 
 def test_the_class_is_the_outermost_folder_at_every_door(tmp_path):
@@ -90,8 +107,13 @@ def test_the_class_is_the_outermost_folder_at_every_door(tmp_path):
         "Classes are the folders bags, lamps, shoes (4 images in 3 classes); 1 image that lies in no class folder."
     )
     trained = lab.data.create("class_folders", root=str(tmp_path / "shop"))
-    assert trained.classes_sentence == "Classes are the folders bags, lamps, shoes (4 images in 3 classes)."
-    assert trained.problems == ["1 image that lies in no class folder is left out, for instance loose.png."]
+    assert (
+        trained.classes_sentence
+        == "Classes are the folders bags, lamps, shoes (4 images in 3 classes)."
+    )
+    assert trained.problems == [
+        "1 image that lies in no class folder is left out, for instance loose.png."
+    ]
 
 
 def test_folders_called_train_and_test_are_no_classes_at_any_door(tmp_path):
@@ -101,7 +123,9 @@ def test_folders_called_train_and_test_are_no_classes_at_any_door(tmp_path):
         assert len(keys) == 3 and sorted(classes) == ["cats", "dogs", "owls"]
     image(tmp_path / "photos" / "others" / "1.png")
     unclear = below(tmp_path / "photos")
-    assert (unclear.labels < 0).all() and "also 'others', so it is unclear" in unclear.classes_sentence
+    assert (
+        unclear.labels < 0
+    ).all() and "also 'others', so it is unclear" in unclear.classes_sentence
     with pytest.raises(ValueError, match="also 'others', so it is unclear"):
         lab.data.create("class_folders", root=str(tmp_path / "photos"))
 
@@ -123,7 +147,10 @@ def test_links_are_followed_once(tmp_path):
         str(inside / "a" / "1.png"), str(inside / "b" / "2.png"),
     ]  # fmt: skip
     said = " ".join(found.problems)
-    assert "2 links that lead nowhere are left out" in said and "5 links to what is listed already" in said
+    assert (
+        "2 links that lead nowhere are left out" in said
+        and "5 links to what is listed already" in said
+    )
     assert "which is a/1.png" in said or "a/round" in said or "c" in said
 
 
@@ -140,7 +167,9 @@ def test_a_folder_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     listing = list_images(tmp_path)
     assert listing.keys == ["a/1.png"]
-    assert listing.problems == ["1 file or folder that cannot be opened is left out, for instance b."]
+    assert listing.problems == [
+        "1 file or folder that cannot be opened is left out, for instance b."
+    ]
 
 
 def test_pipes_do_not_block_and_empty_files_are_named(tmp_path):
@@ -158,7 +187,9 @@ NAMES = st.text("ab.@_", min_size=1, max_size=3).filter(lambda name: name not in
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.sets(st.lists(NAMES, min_size=1, max_size=3).map(tuple), min_size=1, max_size=8), st.data())
+@given(
+    st.sets(st.lists(NAMES, min_size=1, max_size=3).map(tuple), min_size=1, max_size=8), st.data()
+)
 def test_every_file_is_listed_or_counted_and_the_doors_agree(tmp_path_factory, places, data):
     folder = tmp_path_factory.mktemp("any")
     folders = {place[:depth] for place in places for depth in range(1, len(place))}
@@ -189,4 +220,7 @@ def test_what_became_a_class_is_one_sentence():
     labels = np.array([0, 1, 2, 3, 4, 5, 6, 6])
     said = classes_sentence([f"c{at}" for at in range(7)], labels)
     assert said == "Classes are the folders c0, c1, c2, c3, c4, c5, ... (8 images in 7 classes)."
-    assert classes_sentence([], np.array([-1, -1])) == "No class: 2 images that lie in no class folder."
+    assert (
+        classes_sentence([], np.array([-1, -1]))
+        == "No class: 2 images that lie in no class folder."
+    )

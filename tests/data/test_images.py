@@ -29,12 +29,19 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 def bomb(width: int, height: int) -> bytes:
     """A PNG of a few dozen bytes that claims to be huge."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b""))
+        + chunk(b"IEND", b"")
+    )
 
 
 def test_exif_orientation_is_honoured(tmp_path):
     upright = np.asarray(open_rgb(two_colours(tmp_path / "a.png")))
-    turned = np.asarray(open_rgb(two_colours(tmp_path / "b.png", orientation=6)))  # rotate a quarter clockwise
+    turned = np.asarray(
+        open_rgb(two_colours(tmp_path / "b.png", orientation=6))
+    )  # rotate a quarter clockwise
     assert upright.shape == (4, 8, 3) and turned.shape == (8, 4, 3)
     np.testing.assert_array_equal(turned, np.rot90(upright, -1))
 
@@ -59,7 +66,9 @@ def deep_png(colour, values, extra=b""):
     """A PNG of one row and 16 bits a channel. colour: PNG's number of its kind."""
     body = b"\0" + np.asarray(values, ">u2").tobytes()
     header = struct.pack(">IIBBBBB", 4, 1, 16, colour, 0, 0, 0)
-    chunks = chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+    chunks = (
+        chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+    )
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
@@ -73,7 +82,9 @@ def saved(image, kind, **options):
     "data",
     [
         deep_png(0, DEEP),
-        deep_png(0, DEEP, chunk(b"tRNS", struct.pack(">H", 65535))),  # a scanner's transparent white
+        deep_png(
+            0, DEEP, chunk(b"tRNS", struct.pack(">H", 65535))
+        ),  # a scanner's transparent white
         saved(Image.fromarray(DEEP), "TIFF"),
         saved(Image.fromarray(DEEP), "TIFF", compression="tiff_lzw"),
         saved(Image.frombytes("I;16B", (4, 1), DEEP.astype(">u2").tobytes()), "TIFF"),
@@ -97,7 +108,9 @@ def test_colours_of_sixteen_bits_and_their_transparency():
         np.testing.assert_allclose(np.asarray(open_rgb(data))[0, :, 0], [0, 255, 117, 255], atol=1)
 
 
-@pytest.mark.parametrize("values", [np.array([[-5, 0, 5]], np.int32), np.array([[-0.5, 0, 0.5]], np.float32)])
+@pytest.mark.parametrize(
+    "values", [np.array([[-5, 0, 5]], np.int32), np.array([[-0.5, 0, 0.5]], np.float32)]
+)
 def test_greys_without_a_scale_are_stretched_to_their_own_range(values):
     grey = np.asarray(open_rgb(saved(Image.fromarray(values), "TIFF")))[0, :, 0]
     assert grey[0] == 0 and grey[2] == 255 and 126 <= grey[1] <= 129
@@ -107,7 +120,9 @@ def test_greys_without_a_scale_are_stretched_to_their_own_range(values):
 @given(st.lists(st.integers(0, 65535), min_size=4, max_size=4))
 def test_a_picture_and_the_same_in_sixteen_bits_are_alike(values):
     deep = np.array([values], np.uint16)
-    shallow = np.asarray(open_rgb(saved(Image.fromarray((deep // 257).astype(np.uint8)), "PNG"))).astype(int)
+    shallow = np.asarray(
+        open_rgb(saved(Image.fromarray((deep // 257).astype(np.uint8)), "PNG"))
+    ).astype(int)
     for data in (deep_png(0, deep), saved(Image.fromarray(deep), "TIFF")):
         np.testing.assert_allclose(np.asarray(open_rgb(data)).astype(int), shallow, atol=1)
 
@@ -115,7 +130,9 @@ def test_a_picture_and_the_same_in_sixteen_bits_are_alike(values):
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "PA", "RGBa", "La", "P"])
 def test_every_mode_with_transparency_lies_on_white(mode):
     clear = Image.new("RGBA" if mode not in ("La", "LA") else "LA", (2, 1))
-    image = {"RGBa": lambda: clear.convert("RGBa"), "La": lambda: clear.convert("La")}.get(mode, lambda: clear)()
+    image = {"RGBa": lambda: clear.convert("RGBa"), "La": lambda: clear.convert("La")}.get(
+        mode, lambda: clear
+    )()
     if mode in ("P", "PA"):
         image = Image.new(mode, (2, 1))
         image.putpalette([10, 20, 30] * 256)
@@ -178,7 +195,17 @@ def tiff_of_grey(values: np.ndarray, bits: int, zero_is_white: bool) -> bytes:
         pixels = values.astype("<u2").tobytes()
     height, width = values.shape
     photometric = 0 if zero_is_white else 1
-    tags = {256: width, 257: height, 258: bits, 259: 1, 262: photometric, 273: 8, 277: 1, 278: height, 279: len(pixels)}
+    tags = {
+        256: width,
+        257: height,
+        258: bits,
+        259: 1,
+        262: photometric,
+        273: 8,
+        277: 1,
+        278: height,
+        279: len(pixels),
+    }
     entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
     directory = struct.pack("<H", len(tags)) + entries + bytes(4)
     return b"II*\0" + struct.pack("<I", 8 + len(pixels)) + pixels + directory
@@ -199,7 +226,12 @@ def test_a_transparent_grey_of_few_bits_becomes_white(bits, steps):
     row = b"\0" + bytes([0b00011011 if bits == 2 else 0x01])
     count = 8 // bits
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", count, 1, bits, 0, 0, 0, 0))
-    content = header + chunk(b"tRNS", struct.pack(">H", 1)) + chunk(b"IDAT", zlib.compress(row)) + chunk(b"IEND", b"")
+    content = (
+        header
+        + chunk(b"tRNS", struct.pack(">H", 1))
+        + chunk(b"IDAT", zlib.compress(row))
+        + chunk(b"IEND", b"")
+    )
     values = [0, 1, 2, 3] if bits == 2 else [0, 1]
     expected = [255 if value == 1 else 255 * value // steps for value in values]
     assert np.asarray(open_rgb(b"\x89PNG\r\n\x1a\n" + content))[0, :, 0].tolist() == expected

@@ -49,10 +49,14 @@ def test_letters_have_scripts_and_bases(drawn):
         "typeface": "DejaVuSerif", "letter": "\u00e9", "script": "Latin", "base": "e", "code_point": "00e9",
     }  # fmt: skip
     assert drawn.class_names[drawn.labels[i]] == "\u00e9 latin small letter e with acute"
-    assert all(unicodedata.category(letter) in ("Lu", "Ll") for letter in drawn.attributes["letter"])
+    assert all(
+        unicodedata.category(letter) in ("Lu", "Ll") for letter in drawn.attributes["letter"]
+    )
 
 
 def test_without_the_fonts_a_sentence_says_what_to_install(drawn, monkeypatch):
     monkeypatch.setattr("lab.core.explain.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"for its typefaces, needs matplotlib: pip install 'rankscope\[letters\]'"):
+    with pytest.raises(
+        ValueError, match=r"for its typefaces, needs matplotlib: pip install 'rankscope\[letters\]'"
+    ):
         letters._file("DejaVuSans")

@@ -14,20 +14,30 @@ def emoji():
 
 
 def batches(image_set, items, first_step=0, workers=0, seed=0, transform=None):
-    loader = loading.Loader(image_set, transform or transforms.training(16), seed=seed, workers=workers)
+    loader = loading.Loader(
+        image_set, transform or transforms.training(16), seed=seed, workers=workers
+    )
     return list(loader.batches(items, first_step))
 
 
 def equal(one, other):
     return all(
-        torch.equal(a.images, b.images) and torch.equal(a.items, b.items) for a, b in zip(one, other, strict=True)
+        torch.equal(a.images, b.images) and torch.equal(a.items, b.items)
+        for a, b in zip(one, other, strict=True)
     )
 
 
 def test_a_batch_holds_what_was_asked_for(emoji):
     (batch,) = batches(emoji, [np.array([5, 17, 9])])
-    assert batch.images.shape == (3, 3, 16, 16) and batch.images.dtype == torch.float32 and len(batch) == 3
-    assert batch.items.tolist() == [5, 17, 9] and batch.labels.tolist() == emoji.labels[[5, 17, 9]].tolist()
+    assert (
+        batch.images.shape == (3, 3, 16, 16)
+        and batch.images.dtype == torch.float32
+        and len(batch) == 3
+    )
+    assert (
+        batch.items.tolist() == [5, 17, 9]
+        and batch.labels.tolist() == emoji.labels[[5, 17, 9]].tolist()
+    )
 
 
 def test_a_resumed_run_sees_the_same_bits(emoji, random):
@@ -70,7 +80,11 @@ def test_an_image_that_vanished_is_named_once_also_by_workers(folders):
     for workers in (0, 2):
         loader = loading.Loader(image_set, transforms.testing(16), workers=workers)
         kept = [len(batch) for batch in loader.batches([np.arange(12)] * 3)]
-        assert kept == [11, 11, 11] and len(loader.problems) == 1 and "bee/2.png is missing" in loader.problems[0]
+        assert (
+            kept == [11, 11, 11]
+            and len(loader.problems) == 1
+            and "bee/2.png is missing" in loader.problems[0]
+        )
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -82,7 +96,9 @@ def test_a_broken_image_ends_no_streamed_batch(folders, workers):
     (folders / "bee" / "1.png").write_bytes(b"gone bad")
     loader = loading.Loader(image_set, transforms.training(16), workers=workers)
     (streamed,) = loader.streamed([items])
-    first, second = (torch.cat(list(streamed.images.parts(streamed.images.split(3)))) for _ in range(2))
+    first, second = (
+        torch.cat(list(streamed.images.parts(streamed.images.split(3)))) for _ in range(2)
+    )
     assert torch.equal(first, second) and len(first) == 12
     others = items != broken
     assert torch.equal(first[others], whole.images[others])
@@ -94,7 +110,9 @@ def test_a_batch_of_emoji_is_cut_from_decoded_pixels_in_one_go(emoji, monkeypatc
     """What makes it quick."""
     opened, cut, crop = [], [], crops.Crops.__call__
     monkeypatch.setattr(type(emoji), "load", lambda *given: opened.append(given))
-    monkeypatch.setattr(crops.Crops, "__call__", lambda self, *given: cut.append(1) or crop(self, *given))
+    monkeypatch.setattr(
+        crops.Crops, "__call__", lambda self, *given: cut.append(1) or crop(self, *given)
+    )
     assert [len(found) for found in batches(emoji, [np.arange(256)] * 3)] == [256] * 3
     assert not opened and len(cut) == 3
 
@@ -108,8 +126,12 @@ def test_a_streamed_batch_is_the_whole_batch_in_parts_and_the_same_twice(emoji, 
     assert streamed.items.tolist() == items.tolist() and torch.equal(streamed.labels, whole.labels)
     for _ in range(2):
         parts = list(streamed.images.parts(streamed.images.split(4)))
-        assert [len(part) for part in parts] == [4, 4, 3] and torch.equal(torch.cat(parts), whole.images)
+        assert [len(part) for part in parts] == [4, 4, 3] and torch.equal(
+            torch.cat(parts), whole.images
+        )
     assert torch.equal(streamed.images[:2], whole.images[:2])
     loader.share = (1, 2)
     (second,) = loader.streamed([items], first_step=3)
-    assert torch.equal(torch.cat(list(second.images.parts(second.images.split(2)))), whole.images[6:])
+    assert torch.equal(
+        torch.cat(list(second.images.parts(second.images.split(2)))), whole.images[6:]
+    )

@@ -48,7 +48,9 @@ def test_path_and_label_suffice(write):
 
 def test_the_split_column_rules(write):
     found = create(write(table("path", "label", "split")), validation=0)
-    assert found.splits["train"].query.tolist() == [0, 1, 2] and found.splits["test"].query.tolist() == [3, 4]
+    assert found.splits["train"].query.tolist() == [0, 1, 2] and found.splits[
+        "test"
+    ].query.tolist() == [3, 4]
     assert found.splits["test"].gallery is None and found.class_disjoint
 
 
@@ -60,9 +62,16 @@ def test_the_split_column_rules(write):
     ],
 )
 def test_query_and_gallery(write, text, tmp_path, image_file):
-    text = text.replace("\na", "\na.png").replace("\nb", "\nb.png").replace("\nc", "\nc.png").replace("\nd", "\nd.png")
+    text = (
+        text.replace("\na", "\na.png")
+        .replace("\nb", "\nb.png")
+        .replace("\nc", "\nc.png")
+        .replace("\nd", "\nd.png")
+    )
     found = create(write(text), validation=0)
-    assert found.splits["test"].query.tolist() == [2] and found.splits["test"].gallery.tolist() == [3]
+    assert found.splits["test"].query.tolist() == [2] and found.splits["test"].gallery.tolist() == [
+        3
+    ]
     assert found.splits["test"].items.tolist() == [2, 3]
 
 
@@ -89,14 +98,20 @@ def test_absent_and_broken_images_are_named(write, tmp_path):
     (tmp_path / "b.png").write_bytes(b"no")
     found = create(path)
     assert found.keys == ["a.png"] and len(found.problems) == 3
-    assert "absent.png is missing" in found.problems[0] and "b.png is not an image" in found.problems[1]
+    assert (
+        "absent.png is missing" in found.problems[0]
+        and "b.png is not an image" in found.problems[1]
+    )
     assert found.problems[2] == "Class 'y' has no readable image and is left out."
 
 
 def test_an_image_listed_twice_counts_once(write):
     found = create(write("path,label\na.png,x\na.png,x\nb.png,y\n"))
     assert len(found) == 2 and len(found.problems) == 1
-    assert "1 row of list.csv names an image that is listed before, and is left out" in found.problems[0]
+    assert (
+        "1 row of list.csv names an image that is listed before, and is left out"
+        in found.problems[0]
+    )
     assert found.problems[0].endswith("for instance row 2 repeats row 1, a.png.")
 
 
@@ -115,7 +130,11 @@ SPELLINGS = [
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([*SPELLINGS, "to-{}", "linked/{}"])), min_size=1, max_size=12)
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([*SPELLINGS, "to-{}", "linked/{}"])),
+        min_size=1,
+        max_size=12,
+    )
 )
 def test_a_file_is_one_image_under_every_spelling(tmp_path_factory, rows):
     root = tmp_path_factory.mktemp("spelt")
@@ -124,14 +143,21 @@ def test_a_file_is_one_image_under_every_spelling(tmp_path_factory, rows):
     for at in range(4):
         write_image(root / f"{at}.png", (at, 0, 0))
         (root / f"to-{at}.png").symlink_to(f"{at}.png")
-    lines = [f"{form.format(f'{at}.png', root=root, name=root.name)},class {at}" for at, form in rows]
+    lines = [
+        f"{form.format(f'{at}.png', root=root, name=root.name)},class {at}" for at, form in rows
+    ]
     (root / "list.csv").write_text("\n".join(["path,label", *lines]))
     found = create(str(root / "list.csv"), test=0, validation=0)
     images = list(dict.fromkeys(at for at, _ in rows))
-    assert len(found) == len(images) and [found.load(i).getpixel((0, 0))[0] for i in range(len(found))] == images
+    assert (
+        len(found) == len(images)
+        and [found.load(i).getpixel((0, 0))[0] for i in range(len(found))] == images
+    )
     repeats = len(rows) - len(images)
     assert (f"{repeats} row" in " ".join(found.problems)) == (repeats > 0)
-    for key, (at, form) in zip(found.keys, [rows[[at for at, _ in rows].index(one)] for one in images], strict=True):
+    for key, (at, form) in zip(
+        found.keys, [rows[[at for at, _ in rows].index(one)] for one in images], strict=True
+    ):
         assert key == f"{at}.png" if form in SPELLINGS else key.endswith(f"{at}.png")
 
 
@@ -143,7 +169,9 @@ def test_rows_without_a_label_have_no_class(write, tmp_path):
     found = create(write(table("path", "label", "split", rows=rows)), validation=0)
     assert found.class_names == ["ant", "bee", "cat"]
     assert found.labelled.tolist() == [True] * 5 + [False] * 2 and found.class_disjoint
-    assert found.splits["train"].items.tolist() == [0, 1, 2] and found.splits["test"].items.tolist() == [3, 4, 6]
+    assert found.splits["train"].items.tolist() == [0, 1, 2] and found.splits[
+        "test"
+    ].items.tolist() == [3, 4, 6]
     assert found.unlabelled_sentence == "2 of 7 images have no class, so they train nothing."
     assert not found.problems
     shared = create(write(table("path", "label", rows=rows), "shared.csv"), test=0.34, validation=0)
@@ -151,12 +179,17 @@ def test_rows_without_a_label_have_no_class(write, tmp_path):
     numbers = {"path": [row[0] for row in rows], "label": [1, 1, 2, 3, 3, -1, None]}
     pyarrow.parquet.write_table(pyarrow.table(numbers), tmp_path / "list.parquet")
     typed = create(str(tmp_path / "list.parquet"))
-    assert typed.class_names == ["1", "2", "3"] and typed.labelled.tolist() == found.labelled.tolist()
+    assert (
+        typed.class_names == ["1", "2", "3"] and typed.labelled.tolist() == found.labelled.tolist()
+    )
 
 
 def test_a_negative_number_as_text_is_a_class_and_is_told(write):
     found = create(write("path,label\na.png,x\nb.png,-1\n"), test=0, validation=0)
-    assert found.class_names == ["x", "-1"] and "leave the cell empty for no class" in found.classes_sentence
+    assert (
+        found.class_names == ["x", "-1"]
+        and "leave the cell empty for no class" in found.classes_sentence
+    )
 
 
 def test_an_image_with_and_without_a_label_is_refused(write):
@@ -167,7 +200,9 @@ def test_an_image_with_and_without_a_label_is_refused(write):
 def test_two_labels_under_two_spellings_are_both_said(tmp_path, image_file):
     image_file(tmp_path / "a.png")
     (tmp_path / "list.csv").write_text(f"path,label\na.png,x\n{tmp_path}/a.png,y\n")
-    with pytest.raises(ValueError, match="row 2: a.png has the label 'y', but the label 'x' in row 1"):
+    with pytest.raises(
+        ValueError, match="row 2: a.png has the label 'y', but the label 'x' in row 1"
+    ):
         create(str(tmp_path / "list.csv"))
 
 
@@ -184,7 +219,9 @@ def test_corrections_know_an_image_under_every_spelling(write, tmp_path):
     found = create(path, test=0, validation=0, corrections=str(tmp_path / "own.csv"))
     assert found.splits["train"].items.tolist() == [1, 2, 3, 4] and found.labels[1] == 1
     (tmp_path / "own.csv").write_text("image,label\na/1.png,bee\n./a/1.png,cat\n")
-    with pytest.raises(ValueError, match="a/1.png under two spellings, with two labels: 'bee' and 'cat'"):
+    with pytest.raises(
+        ValueError, match="a/1.png under two spellings, with two labels: 'bee' and 'cat'"
+    ):
         create(path, test=0, validation=0, corrections=str(tmp_path / "own.csv"))
 
 
@@ -196,14 +233,26 @@ def test_corrections_know_an_image_under_every_spelling(write, tmp_path):
         ("path,label\n", "has no rows"),
         ("path,label\na.png\n", "line 2: 1 values for 2 columns"),
         ("path,label,label\na.png,x,y\n", "two columns of one name"),
-        ("path,label\na.png,\n", "every cell of the column label is empty, so no image has a class"),
+        (
+            "path,label\na.png,\n",
+            "every cell of the column label is empty, so no image has a class",
+        ),
         ("path,label,split\na.png,x,exam\n", "row 1: split is 'exam', not one of train"),
-        ("path,label,split,query_gallery\na.png,x,test,both\n", "query_gallery is 'both', not one of query, gallery"),
+        (
+            "path,label,split,query_gallery\na.png,x,test,both\n",
+            "query_gallery is 'both', not one of query, gallery",
+        ),
         ("path,label,query_gallery\na.png,x,query\n", "but no column split"),
         ("path,label,split,query_gallery\na.png,x,query,query\n", "use one"),
         ("path,label,split\na.png,x,query\nb.png,x,query\n", "2 queries, 0 gallery images"),
-        ("path,label,split\na.png,x,query\nb.png,x,gallery\nc.png,x,test\n", "1 images that are neither"),
-        ("path,label\na.png,x\na.png,y\n", "row 2: a.png has the label 'y', but the label 'x' in row 1"),
+        (
+            "path,label,split\na.png,x,query\nb.png,x,gallery\nc.png,x,test\n",
+            "1 images that are neither",
+        ),
+        (
+            "path,label\na.png,x\na.png,y\n",
+            "row 2: a.png has the label 'y', but the label 'x' in row 1",
+        ),
         ("path,label\nabsent.png,x\n", "None of the 1 images"),
         ("path,label,super_class\na.png,x,\n", "super_class is empty"),
         ('path,label\n"a.png,x\n', "not well-formed CSV"),
@@ -223,12 +272,21 @@ def test_bad_manifests_get_a_sentence(write, text, sentence):
             "./a/1.png,ant,test",
             "the split 'test', but the split 'train' in row 1",
         ),
-        ("path,label,super_class", "a/1.png,ant,x", "./a/1.png,ant,y", "the super-class 'y', but the super-class 'x'"),
+        (
+            "path,label,super_class",
+            "a/1.png,ant,x",
+            "./a/1.png,ant,y",
+            "the super-class 'y', but the super-class 'x'",
+        ),
         ("path,label", "a/1.png,ant", "a/1.png,", "no label, but the label 'ant' in row 1"),
     ],
 )
-def test_an_image_of_which_two_rows_say_two_things_is_refused(write, columns, first, second, sentence):
-    rest = {"split": "b/1.png,bee,train", "super_class": "b/1.png,bee,x"}.get(columns.split(",")[-1], "b/1.png,bee")
+def test_an_image_of_which_two_rows_say_two_things_is_refused(
+    write, columns, first, second, sentence
+):
+    rest = {"split": "b/1.png,bee,train", "super_class": "b/1.png,bee,x"}.get(
+        columns.split(",")[-1], "b/1.png,bee"
+    )
     with pytest.raises(ValueError, match=f"row 2: a/1.png has {sentence}"):
         create(write("\n".join([columns, first, second, rest]) + "\n"))
 

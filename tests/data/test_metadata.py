@@ -15,7 +15,16 @@ from PIL import Image, TiffImagePlugin
 
 from lab.data.images.reading import ImageError, open_rgb, size_of
 
-TURNED = [None, None, "FLIP_LEFT_RIGHT", "ROTATE_180", "FLIP_TOP_BOTTOM", "TRANSPOSE", "ROTATE_270", "TRANSVERSE"]
+TURNED = [
+    None,
+    None,
+    "FLIP_LEFT_RIGHT",
+    "ROTATE_180",
+    "FLIP_TOP_BOTTOM",
+    "TRANSPOSE",
+    "ROTATE_270",
+    "TRANSVERSE",
+]
 TURNED += ["ROTATE_90"]
 
 
@@ -37,7 +46,9 @@ def entry(tag, kind, value, count=1):
 
 
 def block(*entries, tail=b""):
-    return b"II*\0\x08\0\0\0" + struct.pack("<H", len(entries)) + b"".join(entries) + b"\0" * 4 + tail
+    return (
+        b"II*\0\x08\0\0\0" + struct.pack("<H", len(entries)) + b"".join(entries) + b"\0" * 4 + tail
+    )
 
 
 def with_exif(exif, image=None):
@@ -61,7 +72,9 @@ ROTATED = entry(0x112, 3, b"\6\0\0\0")
 @pytest.mark.parametrize(
     "odd",
     [
-        entry(0x11A, 10, struct.pack("<I", 38)),  # a resolution of -1 / 0: Pillow cannot write it again
+        entry(
+            0x11A, 10, struct.pack("<I", 38)
+        ),  # a resolution of -1 / 0: Pillow cannot write it again
         entry(0x11A, 5, struct.pack("<I", 1 << 30)),  # points outside the block
         entry(0x10E, 2, struct.pack("<I", 8), count=1 << 30),
         entry(0x8769, 4, struct.pack("<I", 8)),  # a directory inside itself
@@ -84,12 +97,20 @@ def test_an_odd_tag_beside_the_orientation_is_not_looked_at(odd, capfd):
 def test_every_orientation_of_every_format(kind, orientation):
     exif = Image.Exif()
     exif[0x112] = orientation
-    options = {"lossless": True} if kind == "WEBP" else {"quality": 95} if kind in ("JPEG", "MPO") else {}
+    options = (
+        {"lossless": True} if kind == "WEBP" else {"quality": 95} if kind in ("JPEG", "MPO") else {}
+    )
     data = saved(drawing(), kind, exif=exif, **options)
     plain = np.asarray(open_rgb(saved(drawing(), kind, **options)))
     turn = TURNED[orientation]
-    expected = Image.fromarray(plain) if turn is None else Image.fromarray(plain).transpose(Image.Transpose[turn])
-    np.testing.assert_allclose(np.asarray(open_rgb(data)).astype(int), np.asarray(expected).astype(int), atol=60)
+    expected = (
+        Image.fromarray(plain)
+        if turn is None
+        else Image.fromarray(plain).transpose(Image.Transpose[turn])
+    )
+    np.testing.assert_allclose(
+        np.asarray(open_rgb(data)).astype(int), np.asarray(expected).astype(int), atol=60
+    )
     assert open_rgb(data).size == expected.size
 
 
@@ -100,7 +121,9 @@ def test_a_turned_tiff_with_an_odd_tag_is_read(compression):
     data = bytearray(saved(drawing(), "TIFF", tiffinfo=tags, compression=compression))
     start = struct.unpack("<I", data[4:8])[0]
     (count,) = struct.unpack("<H", data[start : start + 2])
-    last = start + 2 + 12 * (count - 1)  # the last tag becomes a pointer to a directory that is none
+    last = (
+        start + 2 + 12 * (count - 1)
+    )  # the last tag becomes a pointer to a directory that is none
     data[last : last + 12] = entry(0x8769, 4, struct.pack("<I", len(data) - 3))
     assert open_rgb(bytes(data)).size == (6, 9)
 
@@ -111,14 +134,27 @@ def test_no_bytes_in_the_metadata_decide_whether_an_image_is_read(noise, rotated
     exif = block(ROTATED, tail=noise) if rotated else noise
     width, height = sorted(open_rgb(with_exif(exif)).size)
     assert (width, height) == (6, 9) and (not rotated or open_rgb(with_exif(exif)).size == (6, 9))
-    for kind in (b"eXIf", b"tEXt", b"zTXt", b"iTXt", b"iCCP", b"pHYs", b"gAMA", b"cHRM", b"sRGB", b"tIME"):
+    for kind in (
+        b"eXIf",
+        b"tEXt",
+        b"zTXt",
+        b"iTXt",
+        b"iCCP",
+        b"pHYs",
+        b"gAMA",
+        b"cHRM",
+        b"sRGB",
+        b"tIME",
+    ):
         assert sorted(open_rgb(with_chunk(chunk(kind, noise))).size) == [6, 9]
 
 
 @pytest.mark.parametrize(
     "extra",
     [
-        chunk(b"zTXt", b"note\0\0" + zlib.compress(b"x" * 3_000_000)),  # larger than Pillow allows a text to be
+        chunk(
+            b"zTXt", b"note\0\0" + zlib.compress(b"x" * 3_000_000)
+        ),  # larger than Pillow allows a text to be
         chunk(b"iCCP", b"p\0\0" + zlib.compress(b"x" * 3_000_000)),
         chunk(b"tEXt", b"note\0words")[:-1] + b"?",  # a wrong checksum
     ],
@@ -131,7 +167,9 @@ def test_a_png_whose_notes_pillow_refuses_is_read_without_them(extra, tmp_path):
 
 def test_xmp_turns_nothing():
     xmp = '<rdf tiff:Orientation="6"/>'
-    assert open_rgb(with_chunk(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp.encode()))).size == (9, 6)
+    assert open_rgb(
+        with_chunk(chunk(b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + xmp.encode()))
+    ).size == (9, 6)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -148,7 +186,15 @@ def test_a_damaged_file_is_an_image_or_one_sentence(kind, data):
 
 
 @pytest.mark.parametrize(
-    "error", [struct.error("x"), SyntaxError("x"), OverflowError("x"), RecursionError("x"), KeyError(3), MemoryError()]
+    "error",
+    [
+        struct.error("x"),
+        SyntaxError("x"),
+        OverflowError("x"),
+        RecursionError("x"),
+        KeyError(3),
+        MemoryError(),
+    ],
 )
 def test_whatever_a_decoder_raises_names_the_image(error, monkeypatch, tmp_path):
     (tmp_path / "a.png").write_bytes(saved(drawing(), "PNG"))

@@ -67,7 +67,12 @@ def test_foreign_files_stand_for_as_many_images_before_any_comes_twice(foreign):
 def test_only_what_trains_is_spoilt(foreign):
     clean = lab.data.create("emoji7")
     noisy = lab.data.create(
-        "emoji7", label_noise=0.2, image_noise=0.1, noise_folder=str(foreign), keep_classes=0.5, imbalance=5
+        "emoji7",
+        label_noise=0.2,
+        image_noise=0.1,
+        noise_folder=str(foreign),
+        keep_classes=0.5,
+        imbalance=5,
     )
     for split in ("validation", "test"):
         assert noisy.splits[split].items.tolist() == clean.splits[split].items.tolist()

@@ -18,7 +18,12 @@ from lab.runs import RunConfig
 from lab.runs.building import parts
 
 # Bicubic with crops of 0.95, 0.875 and 1.0; both sides resized; bilinear.
-MODELS = ["test_efficientnet.r160_in1k", "tf_efficientnet_lite0.in1k", "test_vit4.r160_in1k", "coat_lite_medium_384"]
+MODELS = [
+    "test_efficientnet.r160_in1k",
+    "tf_efficientnet_lite0.in1k",
+    "test_vit4.r160_in1k",
+    "coat_lite_medium_384",
+]
 MODELS += ["mobilenetv3_large_075"]
 
 
@@ -46,36 +51,58 @@ def test_images_are_those_of_timm(name):
     config = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
     own = Preprocessing.of(timm.get_pretrained_cfg(name).to_dict())
     for size in (config["input_size"][-1], 96):
-        mine, theirs = transforms.testing(size, config["mean"], config["std"], own=own), wanted(config, size)
+        mine, theirs = (
+            transforms.testing(size, config["mean"], config["std"], own=own),
+            wanted(config, size),
+        )
         for photo in photographs():
-            np.testing.assert_array_equal(mine.geometry(photo), theirs(photo), err_msg=f"{name} {size} {photo.size}")
-            pixels = mine.geometry(torch.from_numpy(np.array(photo)).permute(2, 0, 1))  # decoded before
+            np.testing.assert_array_equal(
+                mine.geometry(photo), theirs(photo), err_msg=f"{name} {size} {photo.size}"
+            )
+            pixels = mine.geometry(
+                torch.from_numpy(np.array(photo)).permute(2, 0, 1)
+            )  # decoded before
             check_rounding(pixels, theirs(photo))
 
 
 def test_an_image_with_borders_is_that_of_timm():
     own = Preprocessing(crop_pct=0.9, crop_mode="border")
-    config = {"crop_pct": 0.9, "crop_mode": "border", "interpolation": "bicubic", "mean": transforms.HALF}
+    config = {
+        "crop_pct": 0.9,
+        "crop_mode": "border",
+        "interpolation": "bicubic",
+        "mean": transforms.HALF,
+    }
     theirs = wanted({**config, "std": transforms.HALF, "input_size": (3, 64, 64)})
     for photo in photographs():
-        np.testing.assert_array_equal(transforms.testing(64, own=own).geometry(photo), theirs(photo))
+        np.testing.assert_array_equal(
+            transforms.testing(64, own=own).geometry(photo), theirs(photo)
+        )
 
 
 def lite0(**testing):
-    return RunConfig.of({"encoder": {"name": "efficientnet_lite0", "pretrained": False}, "testing": testing})
+    return RunConfig.of(
+        {"encoder": {"name": "efficientnet_lite0", "pretrained": False}, "testing": testing}
+    )
 
 
 def test_every_way_to_name_a_network_keeps_its_configuration():
-    config = timm.data.resolve_model_data_config(timm.create_model("test_efficientnet", pretrained=False))
+    config = timm.data.resolve_model_data_config(
+        timm.create_model("test_efficientnet", pretrained=False)
+    )
     named = lab.encoders.create("timm_model", backbone="test_efficientnet", pretrained=False)
     made = ForeignEncoder(timm.create_model("test_efficientnet", pretrained=False))
     head = lab.encoders.create("adapted", base="test_efficientnet", pretrained=False, dim=8)
     for encoder in (named, made, head, encoder_of("test_efficientnet", pretrained=False)):
-        assert encoder.input_size == config["input_size"][-1] and tuple(encoder.mean) == tuple(config["mean"])
+        assert encoder.input_size == config["input_size"][-1] and tuple(encoder.mean) == tuple(
+            config["mean"]
+        )
         seen = parts.testing_transform(RunConfig.of({}), encoder)
         for photo in photographs():
             np.testing.assert_array_equal(seen.geometry(photo), wanted(config)(photo))
-    said = ForeignEncoder(timm.create_model("test_efficientnet", pretrained=False), Seen(size=64, mean=(0, 0, 0.1)))
+    said = ForeignEncoder(
+        timm.create_model("test_efficientnet", pretrained=False), Seen(size=64, mean=(0, 0, 0.1))
+    )
     assert said.input_size == 64 and said.mean == (0, 0, 0.1)
     assert lab.encoders.create("small_cnn").preprocessing is None
 

@@ -37,13 +37,18 @@ def test_it_is_read_from_its_folder_or_the_one_above(name, put):
     assert sorted(set(found.labels.tolist())) == list(range(len(found.class_names)))
     assert found.load(len(found) - 1).mode == "RGB"
     closed = isinstance(found, ClosedSet)  # whose training images are the gallery of the test, too
-    items = np.concatenate([split.query if closed else split.items for split in found.splits.values()])
+    items = np.concatenate(
+        [split.query if closed else split.items for split in found.splits.values()]
+    )
     assert sorted(items) == list(range(len(found)))
     if found.class_disjoint and {"train", "test"} <= set(found.splits):
         train, test = (set(found.labels[found.splits[part].items]) for part in ("train", "test"))
         assert not train & test
     loader = loading.Loader(found, transforms.testing(16))
-    assert sum(len(batch) for batch in loader.split(np.arange(len(found)))) == len(found) and not loader.problems
+    assert (
+        sum(len(batch) for batch in loader.split(np.arange(len(found)))) == len(found)
+        and not loader.problems
+    )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -57,7 +62,10 @@ def test_counts_are_checked_and_a_complete_set_has_no_problem(name, put, monkeyp
         assert counted and len(problems) == len(counted) + 2 * (name == "svhn"), problems
 
     def counts(found):
-        return {part: ((len(set(found.labels[i].tolist())), len(i)),) for part, i in found.parts().items()}
+        return {
+            part: ((len(set(found.labels[i].tolist())), len(i)),)
+            for part, i in found.parts().items()
+        }
 
     monkeypatch.setattr(entry, "counts", property(counts))
     if name == "svhn":
@@ -99,7 +107,11 @@ def test_a_list_in_another_format_is_named_with_its_line(name, file, put):
     path = put(name) / file
     last = len(path.read_text().splitlines()) + 1
     lonely = path.read_bytes() + b"lonely\n"
-    wrong = {b"": "is empty", b"\xff\xfe\x00broken": "is not UTF-8", lonely: f", line {last}: 1 columns instead of"}
+    wrong = {
+        b"": "is empty",
+        b"\xff\xfe\x00broken": "is not UTF-8",
+        lonely: f", line {last}: 1 columns instead of",
+    }
     for content, sentence in wrong.items():
         path.write_bytes(content)
         with pytest.raises(ValueError, match=f"{path.name} ?{sentence}"):
@@ -110,14 +122,29 @@ def test_a_list_in_another_format_is_named_with_its_line(name, file, put):
     ("name", "file", "content", "sentence"),
     [
         ("cub200", "image_class_labels.txt", "1 777\n", "gives image 1 no class"),
-        ("inaturalist2018", "Inat_dataset_splits/Inaturalist_test_set1.txt", "x.jpg\n", "does not end in"),
-        ("tiny_imagenet", "val/val_annotations.txt", "val_0.JPEG n99 0 0 1 1\n", "n99, which wnids.txt does not list"),
+        (
+            "inaturalist2018",
+            "Inat_dataset_splits/Inaturalist_test_set1.txt",
+            "x.jpg\n",
+            "does not end in",
+        ),
+        (
+            "tiny_imagenet",
+            "val/val_annotations.txt",
+            "val_0.JPEG n99 0 0 1 1\n",
+            "n99, which wnids.txt does not list",
+        ),
         ("mini_inaturalist2021", "train_mini.json", "{}", "not in the layout of the challenge"),
         ("cars196", "cars_annos.mat", "noise", "not a MATLAB file"),
         ("svhn", "train_32x32.mat", "noise", "is not a MATLAB file, or is damaged"),
         ("cifar100", "train", "noise", "is not the published file, so it is not opened"),
         ("revisited_oxford", "gnd_roxford5k.json", "{", "is not JSON"),
-        ("revisited_oxford", "gnd_roxford5k.json", json.dumps(miniatures.JUDGED | {"gnd": []}), "0 judgements for 2"),
+        (
+            "revisited_oxford",
+            "gnd_roxford5k.json",
+            json.dumps(miniatures.JUDGED | {"gnd": []}),
+            "0 judgements for 2",
+        ),
     ],
 )
 def test_wrong_content_gets_a_sentence(name, file, content, sentence, put):
@@ -137,25 +164,42 @@ def test_cub_trains_on_the_first_hundred(put):
 def test_cub_reads_a_hierarchy_of_ones_own(put):
     top = put("cub200")
     rows = ["class_id,family,order", "1,albatrosses,tubenoses", "100,pelicans,pelecaniformes"]
-    (top / "hierarchy.csv").write_text("\n".join([*rows, "101,pelicans,pelecaniformes", "200,warblers,passerines"]))
+    (top / "hierarchy.csv").write_text(
+        "\n".join([*rows, "101,pelicans,pelecaniformes", "200,warblers,passerines"])
+    )
     found = create("cub200", top)
     assert found.super_names == ["tubenoses", "pelecaniformes", "passerines"]
-    assert found.attributes["family"].tolist() == ["albatrosses"] * 2 + ["pelicans"] * 4 + ["warblers"] * 2
+    assert (
+        found.attributes["family"].tolist()
+        == ["albatrosses"] * 2 + ["pelicans"] * 4 + ["warblers"] * 2
+    )
     (top / "hierarchy.csv").write_text("\n".join(rows))
-    with pytest.raises(ValueError, match="no class_id, family and order for class 101 and 1 others"):
+    with pytest.raises(
+        ValueError, match="no class_id, family and order for class 101 and 1 others"
+    ):
         create("cub200", top)
 
 
 def test_cars_in_both_layouts(tmp_path):
     one = create("cars196", miniatures.cars196(tmp_path / "one"))
-    assert one.class_names == ["AM General Hummer SUV 2000", "Audi Model98 2012", "Land Rover LR2 SUV 2012"]
+    assert one.class_names == [
+        "AM General Hummer SUV 2000",
+        "Audi Model98 2012",
+        "Land Rover LR2 SUV 2012",
+    ]
     assert one.super_names == ["AM General", "Audi", "Land Rover"]
-    assert one.splits["train"].query.tolist() == [0, 1, 2] and one.splits["test"].query.tolist() == [3, 4]
+    assert one.splits["train"].query.tolist() == [0, 1, 2] and one.splits[
+        "test"
+    ].query.tolist() == [3, 4]
     top = miniatures.cars196_devkit(tmp_path / "two")
     two = create("cars196", top)
     assert two.keys[two.splits["train"].query[0]] == "cars_train/00001.jpg"
     assert two.keys[two.splits["test"].query[-1]] == "cars_test/00001.jpg"
-    assert two.class_names == ["AM General Hummer SUV 2000", "Land Rover LR2 SUV 2012", "Audi Model98 2012"]
+    assert two.class_names == [
+        "AM General Hummer SUV 2000",
+        "Land Rover LR2 SUV 2012",
+        "Audi Model98 2012",
+    ]
     (top / "cars_test_annos_withlabels.mat").unlink()
     with pytest.raises(ValueError, match="lacks cars_test_annos_withlabels.mat"):
         create("cars196", top)
@@ -173,7 +217,10 @@ def test_mini_inaturalist_halves_the_species(put):
     found = create("mini_inaturalist2021", put("mini_inaturalist2021"))
     names = [found.class_names[c] for c in found.labels[found.splits["train"].query]]
     assert names == ["Lumbricus terrestris"] * 2 + ["Parus major"] * 2
-    assert found.super_names == ["Animals", "Birds", "Plants"] and found.attributes["order"][2] == "order 1"
+    assert (
+        found.super_names == ["Animals", "Birds", "Plants"]
+        and found.attributes["order"][2] == "order 1"
+    )
 
 
 def test_vehicle_id_draws_one_gallery_image_of_each_vehicle(put):
@@ -183,7 +230,9 @@ def test_vehicle_id_draws_one_gallery_image_of_each_vehicle(put):
         assert len(test.gallery) == vehicles and len(test.query) == 2 * vehicles
     found = create("vehicle_id", top)
     assert len(set(found.labels[found.splits["test"].gallery])) == 2
-    drawn = {tuple(create("vehicle_id", top, gallery_seed=s).splits["test"].gallery) for s in range(20)}
+    drawn = {
+        tuple(create("vehicle_id", top, gallery_seed=s).splits["test"].gallery) for s in range(20)
+    }
     assert len(drawn) > 3
     assert create("vehicle_id", top, random_gallery=False).splits["test"].gallery is None
 
@@ -218,7 +267,9 @@ def test_more_shots_keep_the_images_of_fewer(name, put):
     top = put(name)
     one, two = (create(name, top, shots=shots).splits["train"].items for shots in (1, 2))
     assert set(one) < set(two) and len(one) == 2 and len(two) == 4
-    assert "train" not in create(name, top, shots=1).parts()  # few shots have no published count to check
+    assert (
+        "train" not in create(name, top, shots=1).parts()
+    )  # few shots have no published count to check
 
 
 def test_cifar_images_are_the_right_way_round(put):
@@ -226,7 +277,9 @@ def test_cifar_images_are_the_right_way_round(put):
     stored = pickle.loads((top / "train").read_bytes())
     found = create("cifar100", top)
     pixel = found.pixels[2, 5, 7]
-    assert pixel.tolist() == [stored["data"][2, channel * 1024 + 5 * 32 + 7] for channel in range(3)]
+    assert pixel.tolist() == [
+        stored["data"][2, channel * 1024 + 5 * 32 + 7] for channel in range(3)
+    ]
     assert found.super_names == ["fruit", "aquatic mammals"]
 
 
@@ -234,17 +287,27 @@ def test_revisited_judgements_and_boxes(put, tmp_path):
     top = put("revisited_oxford")
     found = create("revisited_oxford", top)
     test, judged = found.splits["test"], found.relevance["test"]
-    assert set(found.splits) == {"test"} and test.query.tolist() == [0, 1] and test.gallery.tolist() == [2, 3, 4, 5]
+    assert (
+        set(found.splits) == {"test"}
+        and test.query.tolist() == [0, 1]
+        and test.gallery.tolist() == [2, 3, 4, 5]
+    )
     assert judged.offsets.tolist() == [0, 3, 4] and judged.items.tolist() == [0, 3, 2, 1]
     assert judged.grades.tolist() == [EASY, HARD, JUNK, HARD]
-    assert found.load(0).size == (10, 12) and found.load(1).size == (20, 8) and found.load(2).size == (20, 16)
+    assert (
+        found.load(0).size == (10, 12)
+        and found.load(1).size == (20, 8)
+        and found.load(2).size == (20, 16)
+    )
     assert create("revisited_oxford", top, crop_queries=False).load(0).size == (20, 16)
     judgements = next(top.glob("*.json"))
     boxless = json.loads(judgements.read_text())
     boxless["gnd"][0]["bbx"] = None
     judgements.write_text(json.dumps(boxless))
     found = create("revisited_oxford", top)
-    assert found.load(0).size == (20, 16) and found.load(1).size == (20, 8), "a box stays with its query"
+    assert found.load(0).size == (20, 16) and found.load(1).size == (20, 8), (
+        "a box stays with its query"
+    )
     for name in ("x/1.jpg", "x/2.jpg"):
         miniatures.write_image(tmp_path / "far" / "jpg" / name)
     miniatures.lines(tmp_path / "far" / "revisitop1m.txt", ["x/1.jpg", "x/2.jpg"])

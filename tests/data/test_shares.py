@@ -24,7 +24,9 @@ def test_a_fold_moves_classes_between_train_and_validation_and_leaves_the_test_a
     held = []
     for fold in range(3):
         found = lab.data.create("emoji7", folds=3, fold=fold)
-        train, validation = (set(found.labels[found.splits[name].items]) for name in ("train", "validation"))
+        train, validation = (
+            set(found.labels[found.splits[name].items]) for name in ("train", "validation")
+        )
         assert train | validation == seen and not train & validation
         assert found.splits["test"].items.tolist() == plain.splits["test"].items.tolist()
         held.append(validation)
@@ -36,10 +38,16 @@ def test_levels_are_the_sets_own_or_an_attribute(tmp_path):
     assert list(emoji.levels) == ["middle", "coarse"]
     assert [len(np.unique(labels)) for labels in emoji.levels.values()] == [66, 6]
     middle, coarse = emoji.levels.values()
-    assert all(len(np.unique(coarse[middle == one])) == 1 for one in range(66)), "a subgroup lies in one group"
-    assert (emoji.level("vendor") == np.unique(emoji.attributes["vendor"], return_inverse=True)[1]).all()
+    assert all(len(np.unique(coarse[middle == one])) == 1 for one in range(66)), (
+        "a subgroup lies in one group"
+    )
+    assert (
+        emoji.level("vendor") == np.unique(emoji.attributes["vendor"], return_inverse=True)[1]
+    ).all()
     sop = lab.data.create("sop", root=str(WRITERS["sop"](tmp_path)))
-    assert (sop.levels["coarse"] == sop.super_labels).all() and (sop.level("super_class") == sop.super_labels).all()
+    assert (sop.levels["coarse"] == sop.super_labels).all() and (
+        sop.level("super_class") == sop.super_labels
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -57,6 +65,7 @@ def test_folds_that_cannot_be_made_get_a_sentence(tmp_path, name, knobs, sentenc
 
 def test_an_unknown_level_lists_the_attributes(tmp_path):
     with pytest.raises(
-        ValueError, match="no attribute 'family'; it has vendor, group, subgroup, code_points, super_class"
+        ValueError,
+        match="no attribute 'family'; it has vendor, group, subgroup, code_points, super_class",
     ):
         lab.data.create("emoji7").level("family")

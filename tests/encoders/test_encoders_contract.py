@@ -5,7 +5,9 @@ import torch
 
 import lab
 
-NAMES = [name for name in lab.encoders.names() if name != "adapted"]  # its network keeps its weights: test_adapted.py
+NAMES = [
+    name for name in lab.encoders.names() if name != "adapted"
+]  # its network keeps its weights: test_adapted.py
 SMALL = {
     "timm_model": {"backbone": "resnet18", "pretrained": False, "image_size": 32},
     "efficientnet_lite0": {"pretrained": False},
@@ -56,7 +58,11 @@ def test_the_projector_is_left_out_of_evaluation(name):
     torch.testing.assert_close(plain(images()), encoder(images()))
 
     wide = create(name, projector=True, projector_width=40, dim=8, freeze_batchnorm=True)
-    assert wide.trained_dim == 40 and wide(images()).shape == (4, 40) and wide.head.projector.bias is None
+    assert (
+        wide.trained_dim == 40
+        and wide(images()).shape == (4, 40)
+        and wide.head.projector.bias is None
+    )
     assert wide.eval()(images()).shape == (4, 8) and wide.dim == 8
     torch.testing.assert_close(wide.train()(images()).norm(dim=1), torch.ones(4))
 

@@ -13,7 +13,9 @@ def test_pooling_by_hand():
     assert Pool("avg")(features).item() == 2.5
     assert Pool("max")(features).item() == 4.0
     assert Pool("mixed")(features).item() == 3.25
-    assert Pool("gem").double()(features).item() == pytest.approx(((1 + 8 + 27 + 64) / 4) ** (1 / 3), rel=1e-12)
+    assert Pool("gem").double()(features).item() == pytest.approx(
+        ((1 + 8 + 27 + 64) / 4) ** (1 / 3), rel=1e-12
+    )
 
 
 def test_gem_gradient_is_that_of_the_formula():

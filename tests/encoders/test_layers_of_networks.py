@@ -45,7 +45,9 @@ def test_one_pass_gives_what_separate_passes_give(name):
         parts = together(images(side)).split(together.widths, dim=1)
         torch.testing.assert_close(parts[0], encoder(images(side)), atol=1e-5, rtol=0)
         for layer, rows in zip(layers[1:], parts[1:], strict=True):
-            torch.testing.assert_close(AtLayer(encoder, layer, side)(images(side)), rows, atol=1e-5, rtol=0)
+            torch.testing.assert_close(
+                AtLayer(encoder, layer, side)(images(side)), rows, atol=1e-5, rtol=0
+            )
             torch.testing.assert_close(rows.norm(dim=1), torch.ones(2))
 
 
@@ -59,7 +61,9 @@ def test_stages_of_a_convolutional_network_are_means_of_their_maps():
             features = block(features)
             means.append(F.normalize(features.mean(dim=(2, 3)), dim=1))
         for number, mean in enumerate(means, start=1):
-            torch.testing.assert_close(AtLayer(encoder, Layer(number), 64)(images(64)), mean, atol=1e-5, rtol=0)
+            torch.testing.assert_close(
+                AtLayer(encoder, Layer(number), 64)(images(64)), mean, atol=1e-5, rtol=0
+            )
     assert len(layers_in(encoder, 64)) == len(means) == 7
 
 
@@ -71,7 +75,10 @@ def test_tokens_of_a_transformer():
         for block in model.blocks[:5]:
             tokens = block(tokens)
         tokens = model.norm(tokens)
-        first, mean = F.normalize(tokens[:, 0], dim=1), F.normalize(tokens[:, 1:].mean(dim=1), dim=1)
+        first, mean = (
+            F.normalize(tokens[:, 0], dim=1),
+            F.normalize(tokens[:, 1:].mean(dim=1), dim=1),
+        )
         expected = {"cls": first, "mean": mean, "both": torch.cat([first, mean], dim=1) / 2**0.5}
         for token, rows in expected.items():
             found = AtLayer(encoder, Layer(5, token), 224)(images(224))
@@ -82,9 +89,13 @@ def test_tokens_of_a_transformer():
 
 def test_what_a_network_does_not_have_is_refused():
     encoder = network("small_cnn")
-    with pytest.raises(ValueError, match="layer must be from 1 to 3, the layers of this network; got 9"):
+    with pytest.raises(
+        ValueError, match="layer must be from 1 to 3, the layers of this network; got 9"
+    ):
         AtLayer(encoder, Layer(9), 32)
-    with pytest.raises(ValueError, match="token cls needs a class token, which this network has not"):
+    with pytest.raises(
+        ValueError, match="token cls needs a class token, which this network has not"
+    ):
         AtLayer(encoder, Layer(1, "cls"), 32)
     with pytest.raises(ValueError, match="does not give its layers"):
         AtLayer(ForeignEncoder(torch.nn.Flatten()), Layer(1), 32)
@@ -104,7 +115,9 @@ def test_a_whitened_layer_is_the_layer_and_then_the_whitening():
     layer = AtLayer(encoder.whole_network, Layer(2), 32)(images(32)).double()
     expected = F.normalize((layer - torch.from_numpy(mean)) @ torch.from_numpy(projection), dim=1)
     torch.testing.assert_close(encoder(images(32)).double(), expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(encoder(encoder.backbone(images(32))).double(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        encoder(encoder.backbone(images(32))).double(), expected, atol=1e-5, rtol=0
+    )
     assert not [one for one in encoder.parameters() if one.requires_grad] and encoder.dim == 5
 
     again = adapted(layer=2, whiten=5).eval()
@@ -147,7 +160,14 @@ def test_fingerprints_tell_layers_and_whitenings_apart():
 
 
 def test_a_layer_of_a_transformer_runs_as_an_exported_program():
-    encoder = adapted(base="vit_tiny_patch16_224", pretrained=False, image_size=64, layer=5, token="both", whiten=9)
+    encoder = adapted(
+        base="vit_tiny_patch16_224",
+        pretrained=False,
+        image_size=64,
+        layer=5,
+        token="both",
+        whiten=9,
+    )
     encoder.whitening.fit(np.zeros(384), np.eye(384)[:, :9])
     encoder.eval()
     free = ({0: torch.export.Dim("images", min=1)},)

@@ -6,7 +6,9 @@ import lab
 
 
 def create(backbone, **knobs):
-    return lab.encoders.create("timm_model", backbone=backbone, **({"pretrained": False, "dim": 8} | knobs))
+    return lab.encoders.create(
+        "timm_model", backbone=backbone, **({"pretrained": False, "dim": 8} | knobs)
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,10 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch,
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
-    with pytest.raises(ValueError, match=r"model\.safetensors of .*'timm/resnet18\.a1_in1k'.*--encoder\.weights FILE"):
+    with pytest.raises(
+        ValueError,
+        match=r"model\.safetensors of .*'timm/resnet18\.a1_in1k'.*--encoder\.weights FILE",
+    ):
         create("resnet18", pretrained=True)
 
 
@@ -70,9 +75,17 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch,
         ("resnet8000", {}, "timm has no model 'resnet8000'. Similar: resnet"),
         ("resnet10t", {"image_size": 4}, "16 <= image_size"),
         ("resmlp_12_224", {"image_size": 64}, "does not take images of 64 x 64"),
-        ("deit_tiny_distilled_patch16_224", {"pooling": "gem"}, "with this pooling; native always works"),
+        (
+            "deit_tiny_distilled_patch16_224",
+            {"pooling": "gem"},
+            "with this pooling; native always works",
+        ),
         ("resnet10t", {"pooling": "median"}, "one of native, avg, max, mixed, gem"),
-        ("resnet10t", {"lora": 4}, "lora changes attn.qkv, which resnet10t lacks; take a transformer"),
+        (
+            "resnet10t",
+            {"lora": 4},
+            "lora changes attn.qkv, which resnet10t lacks; take a transformer",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(backbone, knobs, sentence):
@@ -101,7 +114,9 @@ def test_only_what_is_not_frozen_learns(knobs, learning):
         encoder(images).square()[:, 0].sum().backward()
         optimiser.step()
         optimiser.zero_grad()
-    moved = {name for name, value in encoder.named_parameters() if not torch.equal(value, before[name])}
+    moved = {
+        name for name, value in encoder.named_parameters() if not torch.equal(value, before[name])
+    }
     assert all(any(part in name for part in learning) for name in moved)
     assert all(any(part in name for name in moved) for part in learning)
 

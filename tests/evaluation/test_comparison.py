@@ -21,7 +21,9 @@ def collection(seed: int, queries: int = 30) -> Collection:
 
 def test_one_query_of_a_ranking_is_that_query():
     whole = collection(0)
-    ranking = lab.search.create("exact", k=10).build(whole.gallery).rank(whole.query, same_source=True)
+    ranking = (
+        lab.search.create("exact", k=10).build(whole.gallery).rank(whole.query, same_source=True)
+    )
     together = per_query(Evidence(ranking, whole.query, whole.gallery))
     for row in range(len(whole.query)):
         evidence = whole.ask(int(whole.query.items[row]))
@@ -36,7 +38,11 @@ def test_known_ranks_are_true():
     whole = collection(1)
     evidence = whole.ask(6)
     scores = whole.gallery.vectors @ evidence.query.vectors[0]
-    order = [int(whole.gallery.items[p]) for p in np.argsort(-scores, kind="stable") if whole.gallery.items[p] != 6]
+    order = [
+        int(whole.gallery.items[p])
+        for p in np.argsort(-scores, kind="stable")
+        if whole.gallery.items[p] != 6
+    ]
     known = ranks(evidence)
     assert known == {item: rank for rank, item in enumerate(order, start=1)}
 
@@ -66,5 +72,7 @@ def test_images_are_found_by_their_numbers(items):
     items = np.array(items)
     places = Places(items)
     assert [places.of(int(item)) for item in items] == [0, 1, 2] == places.of_all(items).tolist()
-    assert [places.of(one) for one in (None, "5", 5.0, 1, 7, 10, 10**30, -(10**30), [5])] == [None] * 9
+    assert [places.of(one) for one in (None, "5", 5.0, 1, 7, 10, 10**30, -(10**30), [5])] == [
+        None
+    ] * 9
     assert places.of_all(np.array([1, 5, 10])).tolist() == [-1, items.tolist().index(5), -1]

@@ -22,7 +22,9 @@ def the_long_way(vectors, labels, name):
 @pytest.mark.parametrize("form", [lambda x: x, torch.from_numpy, lambda x: x.tolist()])
 def test_it_measures_what_the_long_way_measures(form):
     vectors, labels = made()
-    found = lab.evaluate(form(vectors), form(labels), ["map_at_r", lab.metrics.create("hit_rate_at_k", k=(1, 3))])
+    found = lab.evaluate(
+        form(vectors), form(labels), ["map_at_r", lab.metrics.create("hit_rate_at_k", k=(1, 3))]
+    )
     expected = the_long_way(vectors, labels, "map_at_r")
     assert found.values["MAP@R"] == pytest.approx(expected.values["MAP@R"], abs=1e-12)
     np.testing.assert_allclose(found.per_query["MAP@R"], expected.per_query["MAP@R"])
@@ -33,7 +35,9 @@ def test_names_as_labels_and_a_gallery():
     vectors, labels = made()
     names = np.array([f"class {label}" for label in labels])
     gallery, others = made(40, seed=1)
-    found = lab.evaluate(vectors, names, gallery=gallery, gallery_labels=[f"class {label}" for label in others])
+    found = lab.evaluate(
+        vectors, names, gallery=gallery, gallery_labels=[f"class {label}" for label in others]
+    )
     similar = vectors @ gallery.T / np.linalg.norm(gallery, axis=1)
     assert found.values["r@1"] == pytest.approx((others[similar.argmax(1)] == labels).mean())
     assert lab.evaluate(vectors, names).values == lab.evaluate(vectors, labels).values
@@ -87,9 +91,16 @@ def test_one_object_for_vectors_goes_everywhere(tmp_path):
     assert among == lab.evaluate(vectors, labels, gallery=vectors, gallery_labels=labels).values
     index = lab.search.Exact(k=3).build(images)
     np.testing.assert_array_equal(index.neighbours(images)[1], index.neighbours(vectors)[1])
-    alike = lab.search.Exact(k=3).build(vectors[:9], labels[:9]).add(vectors[9:], labels[9:]).rank(images, True)
+    alike = (
+        lab.search.Exact(k=3)
+        .build(vectors[:9], labels[:9])
+        .add(vectors[9:], labels[9:])
+        .rank(images, True)
+    )
     np.testing.assert_array_equal(alike.neighbours, index.rank(images, same_source=True).neighbours)
-    np.testing.assert_array_equal(index.rank(vectors, same_source=True).neighbours, alike.neighbours)
+    np.testing.assert_array_equal(
+        index.rank(vectors, same_source=True).neighbours, alike.neighbours
+    )
     np.testing.assert_array_equal(lab.maps.project(images), lab.maps.project(vectors))
     of_both, of_set = ((lab.losses.SmoothAP(), *given) for given in ((vectors, labels), (images,)))
     assert lab.inspect.inspect_loss(*of_set).summary == lab.inspect.inspect_loss(*of_both).summary
@@ -98,7 +109,9 @@ def test_one_object_for_vectors_goes_everywhere(tmp_path):
     with lab.runs.record("loop", runs=tmp_path, normalise=True) as loop:
         loop.embeddings(1, images)
     unit = lab.EmbeddingSet(run.embeddings().vectors, labels)
-    back = lab.runs.from_embeddings(lab.exporters.Csv().export(unit, tmp_path / "it.csv"), runs=tmp_path)
+    back = lab.runs.from_embeddings(
+        lab.exporters.Csv().export(unit, tmp_path / "it.csv"), runs=tmp_path
+    )
     assert [one.scores()["values"]["MAP@R"] for one in (run, loop.run, back)] == [score] * 3
     with pytest.raises(ValueError, match="has no split 'tset'; scores are there of: test"):
         run.scores("tset")
@@ -119,18 +132,33 @@ def test_what_has_no_labels_matches_nothing():
         (lambda v, y: lab.evaluate(lab.EmbeddingSet(v, y), y), "set has labels of its own"),
         (lambda v, y: lab.search.Exact().build(lab.EmbeddingSet(v, y), y), "labels of its own"),
         (lambda v, y: lab.search.Exact().build(v, anchors=v), "Exact takes no anchors"),
-        (lambda v, y: lab.metrics.MapAtR()(lab.search.Exact().build(v, y)), "measures evidence, .* got Exact"),
+        (
+            lambda v, y: lab.metrics.MapAtR()(lab.search.Exact().build(v, y)),
+            "measures evidence, .* got Exact",
+        ),
         (lambda v, y: lab.metrics.MapAtR()(v, y), "measures evidence, .* got ndarray and ndarray"),
         (lambda v, y: lab.EmbeddingSet(5), r"table \[n d\].* got int"),
-        (lambda v, y: lab.evaluate(v, y, metric="ami"), "evaluate: .* 'metric'. Its arguments: vectors, labels"),
+        (
+            lambda v, y: lab.evaluate(v, y, metric="ami"),
+            "evaluate: .* 'metric'. Its arguments: vectors, labels",
+        ),
         (lambda v, y: lab.inspect.similarity_histograms(v), "needs the class of each embedding"),
-        (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v)), "SmoothAP is called .* missing .* 'labels'"),
-        (lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v), torch.from_numpy(y), tua=1), "SmoothAP .* 'tua'"),
+        (
+            lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v)),
+            "SmoothAP is called .* missing .* 'labels'",
+        ),
+        (
+            lambda v, y: lab.losses.SmoothAP()(torch.from_numpy(v), torch.from_numpy(y), tua=1),
+            "SmoothAP .* 'tua'",
+        ),
         (lambda v, y: lab.train(runs=5), "folder of runs is a path"),
         (lambda v, y: lab.train(name=5), "A run's name is"),
         (lambda v, y: lab.load(5), "no run '5'"),
         (lambda v, y: lab.runs.RunConfig.of({"lr": 0.1}), "did you mean the knob lr of optimiser"),
-        (lambda v, y: lab.runs.RunConfig.of({"step": 1}), "did you mean the knob steps of training"),
+        (
+            lambda v, y: lab.runs.RunConfig.of({"step": 1}),
+            "did you mean the knob steps of training",
+        ),
     ],
 )
 def test_a_wrong_call_ends_in_a_sentence(call, sentence):
@@ -145,4 +173,6 @@ def test_queries_that_find_themselves_in_the_gallery_are_told():
     assert found.values["r@1"] == 1 > alone.values["r@1"]
     assert "For 100.0% of the queries, the first neighbour is an equal vector." in found.warnings[0]
     assert not alone.warnings
-    assert not lab.evaluate(vectors, labels, gallery=vectors[::-1] + 0.1, gallery_labels=labels).warnings
+    assert not lab.evaluate(
+        vectors, labels, gallery=vectors[::-1] + 0.1, gallery_labels=labels
+    ).warnings

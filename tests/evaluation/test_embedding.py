@@ -28,7 +28,10 @@ def test_pieces_side_by_side_are_the_same_in_the_same_order(two_threads, monkeyp
     all_there = threading.Barrier(2)
 
     def seen(self, batch):
-        if threading.current_thread() not in who and threading.current_thread() is not threading.main_thread():
+        if (
+            threading.current_thread() not in who
+            and threading.current_thread() is not threading.main_thread()
+        ):
             who.add(threading.current_thread())
             all_there.wait(60)  # both of torch's threads have a piece
         return forward(self, batch)
@@ -39,5 +42,7 @@ def test_pieces_side_by_side_are_the_same_in_the_same_order(two_threads, monkeyp
     found = result_of(embed(encoder, loader, items, batch_size=8, abreast=3), told.append)
     one = result_of(embed(encoder, loader, items, batch_size=8))
     assert len(who) == 2 and [record.done for record in told] == [*range(8, 90, 8), 90]
-    assert found.items.tolist() == items.tolist() and np.array_equal(found.labels, images.labels[items])
+    assert found.items.tolist() == items.tolist() and np.array_equal(
+        found.labels, images.labels[items]
+    )
     np.testing.assert_allclose(found.vectors, one.vectors, atol=1e-6)

@@ -19,7 +19,8 @@ def classes_of(labels) -> list[int]:
     found = lab.evaluate(vectors, labels).ranking.query_labels
     known, numbers = found > -(2**62), dict[int, int]()
     return [
-        numbers.setdefault(int(one), len(numbers)) if there else -1 for one, there in zip(found, known, strict=True)
+        numbers.setdefault(int(one), len(numbers)) if there else -1
+        for one, there in zip(found, known, strict=True)
     ]
 
 
@@ -34,7 +35,9 @@ def test_floats_from_which_whole_numbers_are_not_exact_are_refused(kind, first):
         classes_of(np.array([first, first + 1, first], kind))
 
 
-@pytest.mark.parametrize(("kind", "first"), [(torch.bfloat16, 2**8), (torch.float16, 2**11), (torch.float32, 2**24)])
+@pytest.mark.parametrize(
+    ("kind", "first"), [(torch.bfloat16, 2**8), (torch.float16, 2**11), (torch.float32, 2**24)]
+)
 def test_tensors_of_rounded_labels_are_refused_at_both_doors(tmp_path, kind, first):
     labels = torch.tensor([first, first + 1, first]).to(kind)
     for given in (labels, list(labels)):
@@ -63,7 +66,9 @@ def test_tensors_of_rounded_labels_are_refused_at_both_doors(tmp_path, kind, fir
         ["a", "b", " a ", "  "],
         np.array(["a", "b", "a ", " "]),
     ],
-    ids=lambda labels: type(labels).__name__,  # a repr of pyarrow holds an address, another one in each worker
+    ids=lambda labels: (
+        type(labels).__name__
+    ),  # a repr of pyarrow holds an address, another one in each worker
 )
 def test_both_doors_give_the_same_classes(tmp_path, labels):
     assert classes_of(labels) == [0, 1, 0, -1]

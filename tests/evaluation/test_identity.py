@@ -25,7 +25,12 @@ def table(run: str, listed: Listed, place: str = "photos", known: bool = True) -
 
 def keys_of(tables: list[Pictures], found) -> list[tuple[str, ...]]:
     """The names of each joined image in each run."""
-    return list(zip(*(one.of_items(items).keys for one, items in zip(tables, found.items, strict=True)), strict=True))
+    return list(
+        zip(
+            *(one.of_items(items).keys for one, items in zip(tables, found.items, strict=True)),
+            strict=True,
+        )
+    )
 
 
 FIRST: Listed = {"a/1": (11, "a"), "a/2": (12, "a"), "b/1": (21, "b"), "b/2": (22, "b")}
@@ -49,7 +54,9 @@ def test_what_changes_between_two_runs(change, joined, renamed, replaced):
     tables = [table("one", FIRST), table("two", {key: one for key, one in second.items() if one})]
     found = join(tables)
     assert (len(found), found.renamed, found.replaced) == (joined, renamed, replaced)
-    contents = [one.of_items(items).contents for one, items in zip(tables, found.items, strict=True)]
+    contents = [
+        one.of_items(items).contents for one, items in zip(tables, found.items, strict=True)
+    ]
     assert (contents[0] == contents[1]).all() and not found.unknown
 
 
@@ -60,7 +67,10 @@ def test_the_sentence_says_how_many_were_joined_by_what_and_how_many_were_not():
         "content)."
     )
     same = join([table("one", FIRST), table("two", FIRST)])
-    assert same.sentence == "4 images joined by name and content; none is left out." and same.same_numbers
+    assert (
+        same.sentence == "4 images joined by name and content; none is left out."
+        and same.same_numbers
+    )
     old = join([table("one", FIRST, known=False), table("two", FIRST)])
     assert old.sentence == (
         "4 images joined by name; none is left out. The contents of the images of one are not recorded."
@@ -118,7 +128,10 @@ def test_the_digest_of_images_knows_contents_and_classes_but_no_order_or_names()
 
 
 changes = st.lists(
-    st.tuples(st.sampled_from(["add", "remove", "rename", "replace", "swap", "move", "copy"]), st.integers(0, 10**6)),
+    st.tuples(
+        st.sampled_from(["add", "remove", "rename", "replace", "swap", "move", "copy"]),
+        st.integers(0, 10**6),
+    ),
     max_size=30,
 )
 
@@ -156,10 +169,16 @@ def changed(listed: Listed, steps) -> Listed:
 @given(changes, changes, changes)
 def test_random_changes_never_join_two_images_and_join_every_common_one(before, one, other):
     folder = changed({}, [("add", draw) for draw in range(12)] + before)
-    tables = [table("one", changed(folder, one)), table("two", changed(folder, other)), table("three", folder)]
+    tables = [
+        table("one", changed(folder, one)),
+        table("two", changed(folder, other)),
+        table("three", folder),
+    ]
     for pair in (tables[:2], tables[1:], tables):
         found = join(pair)
-        contents = np.array([part.of_items(items).contents for part, items in zip(pair, found.items, strict=True)])
+        contents = np.array(
+            [part.of_items(items).contents for part, items in zip(pair, found.items, strict=True)]
+        )
         assert (contents == contents[0]).all()
         for part, items in zip(pair, found.items, strict=True):
             assert len(set(items.tolist())) == len(items) <= len(part)
@@ -168,7 +187,9 @@ def test_random_changes_never_join_two_images_and_join_every_common_one(before, 
             assert len(found) == (counts[0] & counts[1]).total()
         united, places = unite(pair)
         for part, place in zip(pair, places, strict=True):
-            assert (united.contents[place] == part.contents).all() and len(set(place.tolist())) == len(part)
+            assert (united.contents[place] == part.contents).all() and len(
+                set(place.tolist())
+            ) == len(part)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)

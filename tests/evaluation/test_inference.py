@@ -30,8 +30,14 @@ def test_views_are_every_scale_and_its_mirror_image():
     images = torch.rand(2, 3, 8, 12)
     seen = list(views(images, flip=True, scales=(1.0, 0.5)))
     assert [tuple(v.shape[2:]) for v in seen] == [(8, 12), (8, 12), (4, 6), (4, 6)]
-    assert seen[0] is images and torch.equal(seen[1], images.flip(-1)) and torch.equal(seen[3], seen[2].flip(-1))
-    assert torch.allclose(seen[2], F.avg_pool2d(images, 2), atol=1e-6), "half the size is the mean of four pixels"
+    assert (
+        seen[0] is images
+        and torch.equal(seen[1], images.flip(-1))
+        and torch.equal(seen[3], seen[2].flip(-1))
+    )
+    assert torch.allclose(seen[2], F.avg_pool2d(images, 2), atol=1e-6), (
+        "half the size is the mean of four pixels"
+    )
     assert len(list(views(images, flip=False, scales=(1.0,)))) == 1
 
 
@@ -40,7 +46,9 @@ def test_an_encoder_pools_otherwise_with_the_same_weights():
     images = torch.rand(3, 3, 32, 32)
     features = encoder.backbone(images)
     pooled = (features.mean((2, 3)) + features.amax((2, 3))) / 2
-    expected = F.normalize(F.linear(pooled, encoder.head.embed.weight, encoder.head.embed.bias), dim=1)
+    expected = F.normalize(
+        F.linear(pooled, encoder.head.embed.weight, encoder.head.embed.bias), dim=1
+    )
     torch.testing.assert_close(encoder.pool_as("mixed")(images), expected)
 
 
@@ -59,7 +67,9 @@ def test_whole_images_keep_their_proportions_and_are_never_enlarged():
 
 def random_set(n: int = 24) -> EmbeddingSet:
     vectors = np.random.default_rng(0).normal(size=(n, 5)).astype(np.float32)
-    return EmbeddingSet(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.arange(n) % 6, np.arange(n))
+    return EmbeddingSet(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.arange(n) % 6, np.arange(n)
+    )
 
 
 @pytest.mark.parametrize(("name", "size"), [("k_reciprocal", "k1"), ("contextual", "k")])
@@ -78,7 +88,9 @@ def test_what_is_measured_is_the_ranking_that_was_ordered_anew(name, size):
 
 def test_a_metric_that_reads_a_hierarchy_refuses_a_set_without_one():
     with pytest.raises(ValueError, match="ap measures at coarser levels.*no super-classes"):
-        result(evaluate(random_set(), None, {"ap": lab.metrics.create("hierarchical_ap")}, levels={}))
+        result(
+            evaluate(random_set(), None, {"ap": lab.metrics.create("hierarchical_ap")}, levels={})
+        )
 
 
 def test_temperature_divides_the_logits_of_the_classifier():

@@ -58,7 +58,9 @@ def test_half_of_the_labels_taken_away_leave_the_scores_of_the_labelled_half(sim
 def test_every_way_to_say_no_class_is_one(nothing):
     rows, labels, rng = made(4, 8)
     known, partly = without_some(labels, rng)
-    given_labels = [f"{one}" if there else nothing for one, there in zip(labels, known, strict=True)]
+    given_labels = [
+        f"{one}" if there else nothing for one, there in zip(labels, known, strict=True)
+    ]
     wanted = lab.evaluate(rows[known], labels[known]).values
     same_values(lab.evaluate(rows, given_labels).values, wanted)
     same_values(lab.evaluate(lab.EmbeddingSet(rows, given_labels)).values, wanted)
@@ -125,10 +127,20 @@ def test_every_index_leaves_them_out_of_the_ranks_and_shows_them(name):
     known, partly = without_some(labels, rng)
     anchors = {"anchors": rows[:5]} if name == "two_stage" else {}
     whole, alone = EmbeddingSet(rows, partly), EmbeddingSet(rows[known], labels[known])
-    found = lab.search.create(name, k=8, device="cpu").build(whole, **anchors).rank(whole, same_source=True)
-    wanted = lab.search.create(name, k=8, device="cpu").build(alone, **anchors).rank(alone, same_source=True)
+    found = (
+        lab.search.create(name, k=8, device="cpu")
+        .build(whole, **anchors)
+        .rank(whole, same_source=True)
+    )
+    wanted = (
+        lab.search.create(name, k=8, device="cpu")
+        .build(alone, **anchors)
+        .rank(alone, same_source=True)
+    )
     np.testing.assert_array_equal(found.positive_ranks, wanted.positive_ranks)
-    np.testing.assert_array_equal(np.flatnonzero(known)[wanted.positive_items], found.positive_items)
+    np.testing.assert_array_equal(
+        np.flatnonzero(known)[wanted.positive_items], found.positive_items
+    )
     assert (~known[found.neighbours[found.neighbours >= 0]]).any()
 
 
@@ -150,7 +162,9 @@ def plain_scores(rows, labels, known):
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found = {"MAP@R": [], "mAP": [], "r@1": []}
     for q in np.flatnonzero(known):
-        order = sorted((i for i in range(len(rows)) if i != q), key=lambda i: -float(unit[q] @ unit[i]))
+        order = sorted(
+            (i for i in range(len(rows)) if i != q), key=lambda i: -float(unit[q] @ unit[i])
+        )
         right = [bool(known[i] and labels[i] == labels[q]) for i in order]
         total = sum(right)
         if not total:
@@ -174,14 +188,20 @@ def test_distractors_count_as_wrong_answers(seed):
     left_out = lab.evaluate(rows, names, metrics).values
     assert all(left_out[column] >= value for column, value in found.values.items())
     opis = lab.metrics.create("opis", low=0.0, high=1.0)
-    same_values(lab.evaluate(rows, names, opis, distractors=True).values, lab.evaluate(rows, names, opis).values)
+    same_values(
+        lab.evaluate(rows, names, opis, distractors=True).values,
+        lab.evaluate(rows, names, opis).values,
+    )
 
 
 def test_a_coarse_level_is_judged_where_it_is_known():
     rows, labels, rng = made(6, 6)
     there = np.flatnonzero(np.arange(36) % 3)
     unknown = {"coarse": np.where(np.arange(36) % 3, labels % 2, no_class(np.arange(36)))}
-    metric, images = {"hierarchical_ap": lab.metrics.create("hierarchical_ap")}, EmbeddingSet(rows, labels)
+    metric, images = (
+        {"hierarchical_ap": lab.metrics.create("hierarchical_ap")},
+        EmbeddingSet(rows, labels),
+    )
     found = result_of(evaluate(images, None, metric, levels=unknown)).per_query["AP-coarse"]
     part, known = EmbeddingSet(rows[there], labels[there]), {"coarse": (labels % 2)[there]}
     alone = result_of(evaluate(part, None, metric, levels=known)).per_query["AP-coarse"]
@@ -194,7 +214,8 @@ def test_confusions_and_thresholds_are_of_images_with_a_class():
     known, partly = without_some(labels, rng)
     whole, alone = EmbeddingSet(rows, partly), EmbeddingSet(rows[known], labels[known])
     rankings = [
-        lab.search.create("exact", k=len(one) - 1).build(one).rank(one, same_source=True) for one in (whole, alone)
+        lab.search.create("exact", k=len(one) - 1).build(one).rank(one, same_source=True)
+        for one in (whole, alone)
     ]
     found, wanted = (data_checks.confusion(one, 5) for one in rankings)
     for field in ("label", "other", "count", "share"):
@@ -212,7 +233,10 @@ def test_a_loss_asks_for_the_class_of_every_row():
     with pytest.raises(ValueError, match="Row 1 has no class"):
         lab.inspect.inspect_loss(lab.losses.SmoothAP(), images)
     report = lab.inspect.inspect_loss(lab.losses.SmoothAP(), rows, labels - 2)
-    assert report.pairs.value == lab.inspect.inspect_loss(lab.losses.SmoothAP(), rows, labels).pairs.value
+    assert (
+        report.pairs.value
+        == lab.inspect.inspect_loss(lab.losses.SmoothAP(), rows, labels).pairs.value
+    )
 
 
 def test_samplers_draw_images_with_a_class_alone():
@@ -222,11 +246,16 @@ def test_samplers_draw_images_with_a_class_alone():
         drawn = np.concatenate([sampler.batch(step) for step in range(20)])
         assert set(drawn.tolist()) <= set(sampler.drawn.tolist()) and (drawn % 3 != 0).all()
         assert sampler.steps_per_epoch == 40 // 8
-    named = lab.samplers.create("uniform", batch_size=4).bind(["a", None, "b", "a", "b", float("nan")])
+    named = lab.samplers.create("uniform", batch_size=4).bind(
+        ["a", None, "b", "a", "b", float("nan")]
+    )
     assert named.drawn.tolist() == [0, 2, 3, 4]
 
 
 def test_what_is_left_out_is_said():
     assert left_out_sentence(0, 9) == ""
-    assert left_out_sentence(1, 9) == "1 of 9 gallery images has no class; they are left out of every score."
+    assert (
+        left_out_sentence(1, 9)
+        == "1 of 9 gallery images has no class; they are left out of every score."
+    )
     assert "count as wrong answers" in left_out_sentence(2, 9, distractors=True)

@@ -21,7 +21,9 @@ def constant(count: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("ties", ["gallery", "shuffled"])
 def test_codes_are_one_to_one_and_can_be_inverted(ties):
-    positions = torch.cat([torch.arange(50_000), torch.randint(0, 2**32, (10_000,)), torch.tensor([2**32 - 1])])
+    positions = torch.cat(
+        [torch.arange(50_000), torch.randint(0, 2**32, (10_000,)), torch.tensor([2**32 - 1])]
+    )
     keys = sort_keys.pack(torch.zeros(len(positions)), positions, ties)
     assert (sort_keys.unpack(keys, ties)[1] == positions).all()
     assert len(np.unique(sort_keys.tie_codes(np.arange(100_000), ties))) == 100_000
@@ -37,7 +39,9 @@ def test_a_constant_model_scores_what_chance_scores(classes):
     chance = (each - 1) / 399  # that the first of the others is of the same class
     assert found.values["r@1"] == pytest.approx(chance, abs=4 * np.sqrt(chance / 400))
     for column in COLUMNS:
-        assert found.values[column] == pytest.approx(elsewhere.values[column], abs=4 * np.sqrt(chance / 400))
+        assert found.values[column] == pytest.approx(
+            elsewhere.values[column], abs=4 * np.sqrt(chance / 400)
+        )
     assert found.first_tied == 1 and "chance" in found.warnings[0] and "100.0%" in found.warnings[0]
 
 
@@ -47,12 +51,19 @@ def test_every_way_to_the_ranking_shuffles_ties_alike():
     images = EmbeddingSet(vectors, random.integers(0, 4, len(vectors)))
     rankings = [
         search.create(name, k=7, ties="shuffled", **knobs).build(images).rank(images, True)
-        for name, knobs in (("exact", {"path": "plain"}), ("exact", {"path": "compiled"}), ("streamed", {}))
+        for name, knobs in (
+            ("exact", {"path": "plain"}),
+            ("exact", {"path": "compiled"}),
+            ("streamed", {}),
+        )
     ]
     for other in rankings[1:]:
         np.testing.assert_array_equal(rankings[0].neighbours, other.neighbours)
         np.testing.assert_array_equal(rankings[0].positive_ranks, other.positive_ranks)
-    for order, first in (("gallery", [1, 2, 3]), ("shuffled", rankings[0].neighbours[0, :3].tolist())):
+    for order, first in (
+        ("gallery", [1, 2, 3]),
+        ("shuffled", rankings[0].neighbours[0, :3].tolist()),
+    ):
         ranking = search.create("exact", k=3, ties=order).build(images).rank(images, True)
         assert ranking.neighbours[0].tolist() == first and ranking.ties == order
 
@@ -69,15 +80,23 @@ def test_the_gap_orders_ties_in_batches_as_in_the_whole_ranking():
     vectors, labels = constant(48, 4)
     images = EmbeddingSet(vectors, labels)
     ranking = search.create("exact", ties="shuffled").build(images).rank(images, True)
-    measured = metrics.create("decomposability_gap", batch_size=48)(Evidence(ranking, images, images))
-    assert measured.values["DG"] == pytest.approx(0, abs=1e-12), "one batch that is the whole set has no gap"
+    measured = metrics.create("decomposability_gap", batch_size=48)(
+        Evidence(ranking, images, images)
+    )
+    assert measured.values["DG"] == pytest.approx(0, abs=1e-12), (
+        "one batch that is the whole set has no gap"
+    )
 
 
 def test_without_ties_nothing_is_said_and_the_order_is_the_same():
     random = np.random.default_rng(2)
     vectors, labels = random.normal(size=(80, 16)), np.arange(80) % 8
     found = lab.evaluate(vectors, labels)
-    plain = search.create("exact", k=20).build(EmbeddingSet(vectors, labels)).rank(EmbeddingSet(vectors, labels), True)
+    plain = (
+        search.create("exact", k=20)
+        .build(EmbeddingSet(vectors, labels))
+        .rank(EmbeddingSet(vectors, labels), True)
+    )
     assert found.first_tied == 0 and found.warnings == []
     np.testing.assert_array_equal(found.ranking.neighbours[:, :20], plain.neighbours)
 
@@ -85,7 +104,9 @@ def test_without_ties_nothing_is_said_and_the_order_is_the_same():
 def test_a_copy_of_the_same_class_at_the_first_place_is_no_tie():
     vectors, labels = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), [0, 0, 1, 1]
     assert lab.evaluate(vectors, labels).first_tied == 0
-    assert lab.evaluate(vectors, [0, 1, 0, 1]).first_tied == 0  # the query's own copy is the only nearest one
+    assert (
+        lab.evaluate(vectors, [0, 1, 0, 1]).first_tied == 0
+    )  # the query's own copy is the only nearest one
     assert lab.evaluate(np.ones((4, 2)), [0, 0, 1, 1]).first_tied == 1
 
 
@@ -99,7 +120,11 @@ def test_one_class_alone_says_that_its_score_means_nothing():
 def test_an_evaluation_is_one_line_in_a_notebook():
     vectors, labels = constant(30, 3)
     found = lab.evaluate(vectors, labels)
-    assert "\n" not in repr(found) and repr(found).startswith("Evaluation(r@1 ") and len(repr(found)) < 200
+    assert (
+        "\n" not in repr(found)
+        and repr(found).startswith("Evaluation(r@1 ")
+        and len(repr(found)) < 200
+    )
     assert "30 queries" in found._repr_html_() and "chance" in found._repr_html_()
 
 

@@ -20,13 +20,17 @@ def inverted() -> InvertedGallery:
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     embedded = EmbeddingSet(vectors, labels, np.arange(90) * 2)
     anchors = (centres + 0.2 * random.normal(size=(9, 6))).astype(np.float32)
-    return InvertedGallery(Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True))
+    return InvertedGallery(
+        Collection(None, embedded, embedded), Anchors(anchors, np.arange(9), learnt=True)
+    )
 
 
 def by_hand(inverted: InvertedGallery, row: int, probes: int) -> tuple[np.ndarray, set[int], int]:
     """The exact order of a query's neighbours, the positions it reaches, and its comparisons."""
     vectors = inverted.collection.gallery.vectors.astype(float)
-    anchors = inverted.anchors.vectors / np.linalg.norm(inverted.anchors.vectors, axis=1, keepdims=True)
+    anchors = inverted.anchors.vectors / np.linalg.norm(
+        inverted.anchors.vectors, axis=1, keepdims=True
+    )
     home = (vectors @ anchors.T).argmax(1)
     opened = np.argsort(-(anchors @ vectors[row]))[:probes]
     order = np.argsort(-(vectors @ vectors[row]), kind="stable")
@@ -39,7 +43,9 @@ def test_a_cost_tells_what_is_lost(inverted, probes):
     for row in (0, 17, 44):
         cost = inverted.cost(row * 2, probes, k=10)
         order, reached, compared = by_hand(inverted, row, probes)
-        assert cost.lost.tolist() == [rank for rank, one in enumerate(order[:10]) if one not in reached]
+        assert cost.lost.tolist() == [
+            rank for rank, one in enumerate(order[:10]) if one not in reached
+        ]
         labels = inverted.collection.gallery.labels
         matches = [one for one in order if labels[one] == labels[row]]
         assert cost.lost_matches.tolist() == [one for one in matches if one not in reached]
@@ -77,7 +83,9 @@ def test_losers_come_with_what_they_lose(inverted):
 
 
 def test_class_means_stand_in():
-    gallery = EmbeddingSet(np.float32([[1, 0], [0, 1], [0, 3], [2, 2]]), np.array([4, 7, 7, 9]), np.arange(4))
+    gallery = EmbeddingSet(
+        np.float32([[1, 0], [0, 1], [0, 3], [2, 2]]), np.array([4, 7, 7, 9]), np.arange(4)
+    )
     anchors = Anchors.means(gallery)
     assert not anchors.learnt
     assert anchors.labels.tolist() == [4, 7, 9]
@@ -86,7 +94,11 @@ def test_class_means_stand_in():
 
 def test_enough_anchors_are_the_fewest_that_find_a_share(inverted):
     items = inverted.collection.query.items[inverted.sample].tolist()
-    missed = [sum(len(inverted.cost(item, probes, 10).lost) for item in items) for probes in range(1, 10)]
+    missed = [
+        sum(len(inverted.cost(item, probes, 10).lost) for item in items) for probes in range(1, 10)
+    ]
     for share in (0.5, 0.95, 1.0):
-        first = next(at for at, lost in enumerate(missed) if lost <= (1 - share) * 10 * len(items) + 1e-6)
+        first = next(
+            at for at, lost in enumerate(missed) if lost <= (1 - share) * 10 * len(items) + 1e-6
+        )
         assert inverted.enough(10, share) == first + 1

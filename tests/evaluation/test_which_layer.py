@@ -22,7 +22,9 @@ def reference(rows, kept, shrinkage):
     shrunk = np.zeros((width, width))
     for i in range(width):
         for j in range(width):
-            shrunk[i, j] = (1 - shrinkage) * covariance[i, j] + (shrinkage * level if i == j else 0.0)
+            shrunk[i, j] = (1 - shrinkage) * covariance[i, j] + (
+                shrinkage * level if i == j else 0.0
+            )
     directions, variances, _ = np.linalg.svd(shrunk)
     order = sorted(range(width), key=lambda j: -variances[j])[:kept]
     out = np.zeros((count, kept))
@@ -58,7 +60,9 @@ def test_fewer_images_than_numbers_keep_what_varies():
 def test_constant_features_change_nothing():
     rows = np.random.default_rng(1).normal(size=(30, 4))
     with_constants = np.c_[rows, np.full((30, 3), 2.5)]
-    np.testing.assert_allclose(cosines(pca(with_constants, 4)(with_constants)), cosines(pca(rows, 4)(rows)), atol=1e-6)
+    np.testing.assert_allclose(
+        cosines(pca(with_constants, 4)(with_constants)), cosines(pca(rows, 4)(rows)), atol=1e-6
+    )
     with pytest.raises(ValueError, match="differ in 0 of 3 directions"):
         pca(np.full((30, 3), 2.5), 1, 0.5)
 
@@ -92,7 +96,10 @@ def first_answers(rows, labels):
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     right = []
     for query in range(len(rows)):
-        scores = [float(unit[query] @ unit[other]) if other != query else -np.inf for other in range(len(rows))]
+        scores = [
+            float(unit[query] @ unit[other]) if other != query else -np.inf
+            for other in range(len(rows))
+        ]
         right.append(float(labels[int(np.argmax(scores))] == labels[query]))
     return np.array(right)
 
@@ -100,12 +107,16 @@ def first_answers(rows, labels):
 def test_a_better_layer_is_chosen_and_told_on_the_other_half():
     rows = {OUTPUT: planted(0.4), Layer(1): planted(0.6), Layer(2): planted(1.0)}
     found = measure(rows.items(), LABELS, widths=(16,))
-    assert found.best == Setting(Layer(2)) and found.chosen == (found.best, found.best) and found.helps
+    assert (
+        found.best == Setting(Layer(2)) and found.chosen == (found.best, found.best) and found.helps
+    )
     assert found.settings[0] == PUBLISHED and found.drawn_of == 0
     for half in (found.half, ~found.half):
         for layer, table in rows.items():
             expected = first_answers(table[half], LABELS[half])
-            np.testing.assert_array_equal(found.right[found.settings.index(Setting(layer)), half], expected)
+            np.testing.assert_array_equal(
+                found.right[found.settings.index(Setting(layer)), half], expected
+            )
     assert found.told.mean() == pytest.approx(found.right[found.settings.index(found.best)].mean())
     assert "Layer 2" in found.sentence and "over the network as it comes" in found.sentence
     assert not set(LABELS[found.half]) & set(LABELS[~found.half]), "halves share no class"
@@ -117,7 +128,9 @@ def test_a_whitening_is_fitted_to_the_other_half():
     row = found.right[found.settings.index(Setting(OUTPUT, 16))]
     for half in (found.half, ~found.half):
         whitened = pca(rows[~half], 16, 0.2)(rows[half])
-        np.testing.assert_array_equal(row[half], first_answers(whitened.astype(np.float64), LABELS[half]))
+        np.testing.assert_array_equal(
+            row[half], first_answers(whitened.astype(np.float64), LABELS[half])
+        )
 
 
 def test_where_no_layer_helps_it_says_so():
@@ -128,15 +141,22 @@ def test_where_no_layer_helps_it_says_so():
 
 def test_layers_of_noise_gain_nothing_although_the_best_of_many_looks_better():
     """Twenty layers of the same quality: the best of all queries is ahead by luck, the told score is not."""
-    layers = [(OUTPUT, planted(0.6)), *((Layer(one), planted(0.6, seed=one)) for one in range(1, 21))]
+    layers = [
+        (OUTPUT, planted(0.6)),
+        *((Layer(one), planted(0.6, seed=one)) for one in range(1, 21)),
+    ]
     found = measure(layers, LABELS, widths=())
     assert found.right.mean(axis=1).max() > found.right[0].mean() + 0.02
-    assert not found.helps and found.sentence.startswith("No layer can be told to help here"), found.sentence
+    assert not found.helps and found.sentence.startswith("No layer can be told to help here"), (
+        found.sentence
+    )
 
 
 def test_few_classes_tell_nothing():
     few = LABELS < 5
-    found = measure([(OUTPUT, planted(1.0)[few]), (Layer(1), planted(2.0)[few])], LABELS[few], widths=())
+    found = measure(
+        [(OUTPUT, planted(1.0)[few]), (Layer(1), planted(2.0)[few])], LABELS[few], widths=()
+    )
     assert "cannot be told from 5 classes" in found.sentence and not found.helps
     with pytest.raises(ValueError, match="there are 3 of 3, and it takes 4"):
         measure([(OUTPUT, planted(1.0)[:12])], LABELS[:12])

@@ -9,14 +9,33 @@ from lab.__main__ import main
 from lab.core.records import Note
 
 FLAGS = (
-    *("--data.test", "0.04", "--data.validation", "0.04", "--augmentation.size", "32", "--sampler.batch_size", "32"),
-    *("--training.steps", "3", "--training.validate_every", "2", "--training.device", "cpu", "--quiet"),
+    *(
+        "--data.test",
+        "0.04",
+        "--data.validation",
+        "0.04",
+        "--augmentation.size",
+        "32",
+        "--sampler.batch_size",
+        "32",
+    ),
+    *(
+        "--training.steps",
+        "3",
+        "--training.validate_every",
+        "2",
+        "--training.device",
+        "cpu",
+        "--quiet",
+    ),
 )
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, train_tiny):
-    return train_tiny(tmp_path_factory.mktemp("curves"), "tiny", training={"steps": 4, "validate_every": 2})
+    return train_tiny(
+        tmp_path_factory.mktemp("curves"), "tiny", training={"steps": 4, "validate_every": 2}
+    )
 
 
 def curves_of(run) -> dict[str, list[tuple[int, float]]]:
@@ -40,7 +59,9 @@ def agrees(events: EventAccumulator, run) -> None:
     for name, points in curves_of(run).items():
         found = [(one.step, one.value) for one in events.Scalars(name)]
         assert [step for step, _ in found] == [step for step, _ in points], name
-        assert [value for _, value in found] == pytest.approx([value for _, value in points], rel=1e-6), name
+        assert [value for _, value in found] == pytest.approx(
+            [value for _, value in points], rel=1e-6
+        ), name
 
 
 def test_tensorboard_reads_every_curve(run, tmp_path, capsys):
@@ -67,10 +88,15 @@ def test_a_training_is_followed_and_goes_on_after_a_break(tmp_path, capsys):
     assert again.state == "stopped"
     assert main(["train", "--resume", str(again.path), "--quiet", "--export", "tensorboard"]) == 0
     agrees(read_back(again.path / "tensorboard"), again)
-    assert lab.runs.open("broken", tmp_path).state == "finished" and main(["runs", "check", str(again.path)]) == 0
+    assert (
+        lab.runs.open("broken", tmp_path).state == "finished"
+        and main(["runs", "check", str(again.path)]) == 0
+    )
 
 
-@pytest.mark.parametrize(("method", "error"), [("scalars", OSError(28, "No space left")), ("close", ConnectionError())])
+@pytest.mark.parametrize(
+    ("method", "error"), [("scalars", OSError(28, "No space left")), ("close", ConnectionError())]
+)
 def test_a_log_that_fails_does_not_end_the_training(run, monkeypatch, method, error):
     def fails(*_, **__):
         raise error
@@ -80,7 +106,9 @@ def test_a_log_that_fails_does_not_end_the_training(run, monkeypatch, method, er
     records = list(exporters.following(run, [exporters.create("tensorboard")], iter(training)))
     told = [record.sentence for record in records if record not in training]
     assert training == [record for record in records if record in training]
-    assert len(told) == (method == "scalars") and all("disk is full" in one and "lab export" in one for one in told)
+    assert len(told) == (method == "scalars") and all(
+        "disk is full" in one and "lab export" in one for one in told
+    )
 
 
 @pytest.mark.parametrize(

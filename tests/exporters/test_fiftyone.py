@@ -23,7 +23,10 @@ def read_back(place) -> dict[str, dict]:
     with importer:
         read = {path: label for path, _, label in importer}
     names = ("split", "part", "key")
-    return {path: {"label": one.label, "attributes": {name: one[name] for name in names}} for path, one in read.items()}
+    return {
+        path: {"label": one.label, "attributes": {name: one[name] for name in names}}
+        for path, one in read.items()
+    }
 
 
 def test_every_picture_has_its_class_and_its_vector(run, tmp_path):
@@ -35,7 +38,10 @@ def test_every_picture_has_its_class_and_its_vector(run, tmp_path):
     for name, item, label in zip(rows["names"].tolist(), stored.items, stored.labels, strict=True):
         found = read[file := place / "data" / f"{name}.png"]
         assert found["label"] == images.class_names[label]
-        assert found["attributes"]["key"] == images.keys[item] and found["attributes"]["split"] == "test"
+        assert (
+            found["attributes"]["key"] == images.keys[item]
+            and found["attributes"]["split"] == "test"
+        )
         if int(name) % 40 == 0:
             np.testing.assert_array_equal(np.asarray(Image.open(file)), images.load(int(item)))
     assert "FiftyOneImageClassificationDataset" in (place / "README.txt").read_text()
@@ -46,4 +52,6 @@ def test_files_are_copied_as_they_are(tiny, pictures, tmp_path):
     list(execute(run))
     place = exporters.create("fiftyone", splits=("test",)).export(run, tmp_path / "it")
     for name, told in json.loads((place / "labels.json").read_text())["labels"].items():
-        assert (place / "data" / f"{name}.png").read_bytes() == (pictures / told["attributes"]["key"]).read_bytes()
+        assert (place / "data" / f"{name}.png").read_bytes() == (
+            pictures / told["attributes"]["key"]
+        ).read_bytes()

@@ -16,14 +16,38 @@ from lab import exporters
 from lab.__main__ import main
 from lab.runs.building.trained import open_trained
 
-BACKBONE = {"name": "timm_model", "backbone": "test_resnet", "pretrained": False, "dim": 8, "image_size": 32}
+BACKBONE = {
+    "name": "timm_model",
+    "backbone": "test_resnet",
+    "pretrained": False,
+    "dim": 8,
+    "image_size": 32,
+}
 ENCODERS = {
-    "small": {"name": "small_cnn", "dim": 8, "width": 4, "layer_norm": True, "layer_norm_affine": True},
+    "small": {
+        "name": "small_cnn",
+        "dim": 8,
+        "width": 4,
+        "layer_norm": True,
+        "layer_norm_affine": True,
+    },
     "timm": BACKBONE,
     "mixed": {**BACKBONE, "pooling": "mixed", "normalise": False},
-    "gem": {**BACKBONE, "pooling": "gem", "layer_norm": True, "projector": True, "projector_width": 16},
+    "gem": {
+        **BACKBONE,
+        "pooling": "gem",
+        "layer_norm": True,
+        "projector": True,
+        "projector_width": 16,
+    },
     "features": {**BACKBONE, "dim": None, "unit_features": True},
-    "transformer": {**BACKBONE, "backbone": "test_vit", "pooling": "avg", "image_size": 96, "lora": 2},
+    "transformer": {
+        **BACKBONE,
+        "backbone": "test_vit",
+        "pooling": "avg",
+        "image_size": 96,
+        "lora": 2,
+    },
 }
 
 
@@ -31,7 +55,13 @@ ENCODERS = {
 def published(request, tmp_path_factory, train_tiny):
     root = tmp_path_factory.mktemp(request.param)
     side = ENCODERS[request.param].get("image_size", 32)
-    run = train_tiny(root, "run", encoder=ENCODERS[request.param], augmentation={"size": side}, training={"steps": 1})
+    run = train_tiny(
+        root,
+        "run",
+        encoder=ENCODERS[request.param],
+        augmentation={"size": side},
+        training={"steps": 1},
+    )
     folder = exporters.create("huggingface").export(run, root / "model")
     stored, images = run.embeddings("test"), run.dataset()
     for name, item in zip(("a.png", "b.png"), stored.items, strict=False):
@@ -87,11 +117,18 @@ def test_lab_opens_it_as_a_run(published, tmp_path, capsys):
     for name in ("a.png", "b.png"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     model = lab.load(folder, gallery=tmp_path)
-    np.testing.assert_allclose(model.embed(folder / "a.png"), lab.load(run).embed(folder / "a.png"), atol=1e-6)
+    np.testing.assert_allclose(
+        model.embed(folder / "a.png"), lab.load(run).embed(folder / "a.png"), atol=1e-6
+    )
     assert model.search(folder / "b.png", k=1)[0].key.endswith("b.png")
-    with pytest.raises(ValueError, match="a published model without its pictures; say which to search, as gallery"):
+    with pytest.raises(
+        ValueError, match="a published model without its pictures; say which to search, as gallery"
+    ):
         lab.load(folder).search(folder / "a.png")
-    assert main(["query", str(folder), str(folder / "a.png"), "--gallery", str(tmp_path), "--k", "1"]) == 0
+    assert (
+        main(["query", str(folder), str(folder / "a.png"), "--gallery", str(tmp_path), "--k", "1"])
+        == 0
+    )
     assert "a.png" in capsys.readouterr().out
 
 
@@ -105,7 +142,9 @@ def test_the_lines_of_the_card_run_as_printed(published, monkeypatch):
         names: dict = {}
         exec(block, names)
         if "vectors" in names:
-            np.testing.assert_allclose(np.asarray(names["vectors"]), expected.numpy(), atol=0.02 * expected.abs().max())
+            np.testing.assert_allclose(
+                np.asarray(names["vectors"]), expected.numpy(), atol=0.02 * expected.abs().max()
+            )
         else:
             assert names["features"].shape[0] == 2
     assert [found.key for found in names["found"]][0].endswith("a.png")
@@ -160,7 +199,10 @@ def test_an_address_on_the_hub_is_fetched_by_its_library(run, tmp_path, monkeypa
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    assert lab.load("hf://me/model@v1").run.path == folder and lab.load("hf://me/model").run.path == folder
+    assert (
+        lab.load("hf://me/model@v1").run.path == folder
+        and lab.load("hf://me/model").run.path == folder
+    )
     assert asked == [("me/model", "v1"), ("me/model", None)]
     (folder / "config.yaml").unlink()
     with pytest.raises(ValueError, match="is no model that `lab export --to huggingface` wrote"):
@@ -171,14 +213,27 @@ def test_a_folder_is_sent_only_when_it_is_asked_for(run, tmp_path, monkeypatch, 
     import huggingface_hub
 
     sent: list = []
-    monkeypatch.setattr(huggingface_hub, "create_repo", lambda name, **words: sent.append((name, words)))
+    monkeypatch.setattr(
+        huggingface_hub, "create_repo", lambda name, **words: sent.append((name, words))
+    )
     monkeypatch.setattr(huggingface_hub, "upload_folder", lambda **words: sent.append(words))
     exporters.create("huggingface").export(run, tmp_path / "kept")
     assert not sent
     path = exporters.create("huggingface", push="me/model").export(run, tmp_path / "sent")
-    assert sent == [("me/model", {"private": True, "exist_ok": True}), {"repo_id": "me/model", "folder_path": path}]
+    assert sent == [
+        ("me/model", {"private": True, "exist_ok": True}),
+        {"repo_id": "me/model", "folder_path": path},
+    ]
     assert "hf://me/model" in (path / "README.md").read_text()
-    words = ["export", str(run.path), "--output", str(tmp_path / "by-command"), "--push", "me/other", "--to"]
+    words = [
+        "export",
+        str(run.path),
+        "--output",
+        str(tmp_path / "by-command"),
+        "--push",
+        "me/other",
+        "--to",
+    ]
     assert main([*words, "parquet"]) == 2 and len(sent) == 2 and "add it" in capsys.readouterr().err
     assert main([*words, "huggingface"]) == 0 and sent[2][0] == "me/other"
     with pytest.raises(ValueError, match="push is OWNER/NAME"):
@@ -188,6 +243,8 @@ def test_a_folder_is_sent_only_when_it_is_asked_for(run, tmp_path, monkeypatch, 
         raise ConnectionError("no network")
 
     monkeypatch.setattr(huggingface_hub, "create_repo", refuse)
-    with pytest.raises(ValueError, match="is written, but could not be sent to me/model: no network"):
+    with pytest.raises(
+        ValueError, match="is written, but could not be sent to me/model: no network"
+    ):
         exporters.create("huggingface", push="me/model").export(run, tmp_path / "written")
     assert (tmp_path / "written" / "README.md").is_file()

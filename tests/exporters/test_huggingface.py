@@ -20,7 +20,9 @@ def folder(run, tmp_path_factory):
 def test_the_card_says_what_the_hub_reads(run, folder):
     read = ModelCard.load(folder / "README.md")
     assert read.data.license == "apache-2.0" and read.data.library_name == "transformers"
-    told = {(one.dataset_split, one.metric_type): one.metric_value for one in read.data.eval_results}
+    told = {
+        (one.dataset_split, one.metric_type): one.metric_value for one in read.data.eval_results
+    }
     for split in run.splits:
         for column, value in run.scores(split)["values"].items():
             assert told[split, column] == pytest.approx(value)

@@ -35,16 +35,26 @@ def embedding(name, path):
     if name == "torch":
         extra = {"rankscope.json": "", "README.md": ""}
         program = torch.export.load(path, extra_files=extra).module()
-        return (lambda x: program(torch.from_numpy(x)).detach().numpy()), extra["rankscope.json"], extra["README.md"]
+        return (
+            (lambda x: program(torch.from_numpy(x)).detach().numpy()),
+            extra["rankscope.json"],
+            extra["README.md"],
+        )
     session = onnxruntime.InferenceSession(path)
     meta = session.get_modelmeta()
-    return (lambda x: session.run(None, {"images": x})[0]), meta.custom_metadata_map["rankscope"], meta.description
+    return (
+        (lambda x: session.run(None, {"images": x})[0]),
+        meta.custom_metadata_map["rankscope"],
+        meta.description,
+    )
 
 
 @pytest.mark.parametrize("name", ["torch", "onnx"])
 @pytest.mark.parametrize("raw", [False, True])
 def test_a_program_embeds_as_the_run_and_its_lines_run(run, tmp_path, monkeypatch, name, raw):
-    place = exporters.create(name, raw=raw).export(run, tmp_path / f"it{exporters.get(name).suffix}")
+    place = exporters.create(name, raw=raw).export(
+        run, tmp_path / f"it{exporters.get(name).suffix}"
+    )
     text = (tmp_path / f"{place.name}.md").read_text()
     embed, told, within = embedding(name, place)
     told = json.loads(told)
@@ -55,10 +65,18 @@ def test_a_program_embeds_as_the_run_and_its_lines_run(run, tmp_path, monkeypatc
     assert (told["size"], told["step"], told["dim"], told["similarity"]) == (32, 2, 128, "cosine")
     trained, stored, images = open_trained(run), run.embeddings("test"), run.dataset()
     seen = parts.testing_transform(run.config, trained.encoder)
-    big = images.load(int(stored.items[0])).resize((75, 52))  # and another way round, beside the run's own size
-    sizes = [[big] * 3, [big.rotate(90, expand=True)], [images.load(int(item)) for item in stored.items[:7]]]
+    big = images.load(int(stored.items[0])).resize(
+        (75, 52)
+    )  # and another way round, beside the run's own size
+    sizes = [
+        [big] * 3,
+        [big.rotate(90, expand=True)],
+        [images.load(int(item)) for item in stored.items[:7]],
+    ]
     for pictures in sizes:
-        pixels = np.stack([np.asarray(one).transpose(2, 0, 1) if raw else seen.geometry(one) for one in pictures])
+        pixels = np.stack(
+            [np.asarray(one).transpose(2, 0, 1) if raw else seen.geometry(one) for one in pictures]
+        )
         with torch.no_grad():
             expected = trained.encoder(torch.stack([seen(one) for one in pictures])).numpy()
         np.testing.assert_allclose(embed(pixels), expected, atol=5e-3 if raw else 1e-4)
@@ -68,14 +86,20 @@ def test_a_program_embeds_as_the_run_and_its_lines_run(run, tmp_path, monkeypatc
     names: dict = {}
     exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
     with torch.no_grad():
-        expected = trained.encoder(torch.stack([seen(big), seen(big.rotate(90, expand=True))])).numpy()
+        expected = trained.encoder(
+            torch.stack([seen(big), seen(big.rotate(90, expand=True))])
+        ).numpy()
     np.testing.assert_allclose(names["vectors"], expected, atol=5e-3 if raw else 1e-5)
 
 
 @pytest.mark.filterwarnings("error:No complete tensor")
 @pytest.mark.parametrize("raw", [False, True])
 def test_a_program_that_embeds_otherwise_is_not_written(run, tmp_path, monkeypatch, raw):
-    monkeypatch.setattr(FromPixels, "forward", lambda self, images: self.encoder(images.float() / 255))
-    with pytest.raises(ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"):
+    monkeypatch.setattr(
+        FromPixels, "forward", lambda self, images: self.encoder(images.float() / 255)
+    )
+    with pytest.raises(
+        ValueError, match="embeds otherwise than the encoder, by up to .* nothing was written"
+    ):
         exporters.create("torch", raw=raw).export(run, tmp_path / "it.pt2")
     assert not list(tmp_path.iterdir())

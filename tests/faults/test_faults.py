@@ -16,7 +16,9 @@ def test_there_are_sixty_of_all_families():
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_it_has_one_place_and_tests(fault):
     assert place(fault, ROOT).is_file() and fault["put"] != fault["find"]
-    assert all((ROOT / word).exists() for word in shlex.split(fault["tests"]) if word.startswith("tests/"))
+    assert all(
+        (ROOT / word).exists() for word in shlex.split(fault["tests"]) if word.startswith("tests/")
+    )
 
 
 def test_it_is_planted_and_taken_out(tmp_path):

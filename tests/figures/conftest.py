@@ -10,8 +10,18 @@ class FakeRun:
     """The members of `lab.runs.Run` that the figures read."""
 
     def __init__(self, name: str, lam: float, score: float, seed: int, loss: str = "roadmap"):
-        self.name, self.splits, self.failure, self.status, self.batches = name, (), None, {"state": "finished"}, dict
-        self.config_dict = {"loss": {"name": loss, "lam": lam}, "optimiser": {"lr": 0.1}, "sampler": {"batch_size": 8}}
+        self.name, self.splits, self.failure, self.status, self.batches = (
+            name,
+            (),
+            None,
+            {"state": "finished"},
+            dict,
+        )
+        self.config_dict = {
+            "loss": {"name": loss, "lam": lam},
+            "optimiser": {"lr": 0.1},
+            "sampler": {"batch_size": 8},
+        }
         self.score = score
         random = np.random.default_rng(seed)
         labels = np.arange(24) // 4
@@ -22,12 +32,23 @@ class FakeRun:
 
     def metrics(self, kind=None):
         records = [
-            {"kind": "stepped", "step": s, "loss": 1 / s, "seconds": 0.5 * s, "memory_bytes": 2_000_000_000}
+            {
+                "kind": "stepped",
+                "step": s,
+                "loss": 1 / s,
+                "seconds": 0.5 * s,
+                "memory_bytes": 2_000_000_000,
+            }
             for s in range(1, 31)
         ]
-        records += [{"kind": "validated", "step": s, "values": {"r@1": self.score * s / 30}} for s in (10, 20, 30)]
+        records += [
+            {"kind": "validated", "step": s, "values": {"r@1": self.score * s / 30}}
+            for s in (10, 20, 30)
+        ]
         seen = {"moved": self.score / 30, "out_of_reach": 0.1, "mean_cosine": self.score}
-        records += [{"kind": "checkup", "step": s, "about": "batch", "values": seen} for s in (1, 4, 16)]
+        records += [
+            {"kind": "checkup", "step": s, "about": "batch", "values": seen} for s in (1, 4, 16)
+        ]
         return [r for r in records if kind is None or r["kind"] == kind]
 
     def scores(self, split="test"):

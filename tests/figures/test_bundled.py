@@ -25,9 +25,17 @@ def test_the_example_runs_hold_together():
     for run in losses:
         found = run.embeddings()
         assert np.allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-6)
-        assert len(np.unique(found.labels)) == 40 and all(len(v) == len(found) for v in run.per_query().values())
-        assert [r["step"] for r in run.metrics("stepped")][-1] == run.config_dict["training"]["steps"]
-        assert run.metrics("validated") and run.scores()["values"]["r@1"] > 0.4 and run.scores("train") is None
+        assert len(np.unique(found.labels)) == 40 and all(
+            len(v) == len(found) for v in run.per_query().values()
+        )
+        assert [r["step"] for r in run.metrics("stepped")][-1] == run.config_dict["training"][
+            "steps"
+        ]
+        assert (
+            run.metrics("validated")
+            and run.scores()["values"]["r@1"] > 0.4
+            and run.scores("train") is None
+        )
         with pytest.raises(ValueError, match="test split only"):
             run.embeddings("validation")
     assert len({tuple(run.embeddings().items.tolist()) for run in losses}) == 1

@@ -17,7 +17,9 @@ NAMES = lab.figures.names()
 QUICK = {"steps": 4, "seeds": 1, "snapshot": 4, "every": 2, "measured": 32}
 """Toy trainings run a few steps here: what is tested is that the figure stands, not what the toy learns."""
 
-ALLOWED = {c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")}
+ALLOWED = {
+    c.lower() for c in (*style.COLOURS, style.BLACK, style.GREY, "white", "#222", "#444", "#ddd")
+}
 
 
 def quick(name: str) -> dict:
@@ -32,7 +34,9 @@ def quick(name: str) -> dict:
 
 def build(name: str, runs, **knobs) -> go.Figure:
     figure = lab.figures.create(name, **{**quick(name), **knobs})
-    return figure.figure(runs) if figure.reads_runs and figure.tier == "from_runs" else figure.figure()
+    return (
+        figure.figure(runs) if figure.reads_runs and figure.tier == "from_runs" else figure.figure()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +56,12 @@ def test_default_figure_is_titled_labelled_and_described(name, default):
     assert len(alt) > 40 and alt.endswith(".") and "nan" not in alt.lower().split()
     assert len(drawn.data) > 0
     visible = [a for a in axes(drawn) if a.visible is not False]
-    assert all(a.title.text for a in visible), "every axis of every panel needs a title, once per row or column"
-    assert not re.search(r"\d{6}", drawn.layout.title.subtitle.text or ""), "round the numbers in the subtitle"
+    assert all(a.title.text for a in visible), (
+        "every axis of every panel needs a title, once per row or column"
+    )
+    assert not re.search(r"\d{6}", drawn.layout.title.subtitle.text or ""), (
+        "round the numbers in the subtitle"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -74,7 +82,9 @@ def test_same_knobs_same_picture_after_the_steps_that_it_says(name, default, run
 
 def axes(drawn: go.Figure) -> list:
     """Outer axes: of a grid of panels the lowest x axis of each column and the first y axis of each row."""
-    used_x = {getattr(t, "xaxis", None) or "x" for t in drawn.data if t.type not in ("table", "pie")}
+    used_x = {
+        getattr(t, "xaxis", None) or "x" for t in drawn.data if t.type not in ("table", "pie")
+    }
     layout = drawn.layout
     xs = [layout["xaxis" + a[1:]] for a in used_x]
     lowest = min((x.domain is not None and layout[_partner(x)].domain or (0, 1))[0] for x in xs)
@@ -103,7 +113,15 @@ def test_colours_come_from_the_palette_and_never_stand_alone(name, default):
                 if isinstance(colour, str):
                     assert colour.lower() in ALLOWED, f"{colour} is not in the palette"
             if trace.showlegend is not False and "lines" in (trace.mode or "") and line.color:
-                shapes.add((line.color, line.dash or "solid", line.width or 2, trace.fill, str(marker.symbol)))
+                shapes.add(
+                    (
+                        line.color,
+                        line.dash or "solid",
+                        line.width or 2,
+                        trace.fill,
+                        str(marker.symbol),
+                    )
+                )
     styles = [style[1:] for style in shapes]
     assert len(styles) == len(set(styles)), "two lines differ by colour alone"
 
@@ -114,7 +132,9 @@ def test_code_makes_the_same_figure(name):
 
     figure = lab.figures.create(name)
     assert figure.code() == f"lab.figures.create({name!r}).figure()"
-    number = next((k for k in describe(type(figure).Knobs) if k.kind is float and not k.many and k.le), None)
+    number = next(
+        (k for k in describe(type(figure).Knobs) if k.kind is float and not k.many and k.le), None
+    )
     if number is not None:
         moved = lab.figures.create(name, **{number.name: number.le})
         again = eval(moved.code().removesuffix(".figure()"), {"lab": lab})

@@ -12,14 +12,27 @@ from lab.figures._toy_sweep import ToySweep
 from lab.widgets import show
 from tests.figures.test_catalogue import NAMES, quick
 
-WORDS = ("name", "text", "hovertemplate", "hovertext", "texttemplate", "customdata", "legendgroup", "showlegend", "uid")
+WORDS = (
+    "name",
+    "text",
+    "hovertemplate",
+    "hovertext",
+    "texttemplate",
+    "customdata",
+    "legendgroup",
+    "showlegend",
+    "uid",
+)
 """Of a trace what is read, not seen."""
 
 
 def plotted(figure) -> str:
     """What a figure plots, as text: numbers, marks, lines, arrows, pictures; no title, label or readout."""
     whole = json.loads(figure.figure().to_json())
-    traces = [{key: unnamed(value) for key, value in one.items() if key not in WORDS} for one in whole["data"]]
+    traces = [
+        {key: unnamed(value) for key, value in one.items() if key not in WORDS}
+        for one in whole["data"]
+    ]
     layout = whole["layout"]
     arrows = [
         {key: one.get(key) for key in ("x", "y", "ax", "ay", "arrowcolor", "arrowwidth")}
@@ -27,12 +40,18 @@ def plotted(figure) -> str:
         if one.get("showarrow") is not False and "ax" in one
     ]
     kinds = {key: value.get("type") for key, value in layout.items() if "axis" in key}
-    return json.dumps([traces, arrows, layout.get("shapes"), layout.get("images"), kinds], default=str)
+    return json.dumps(
+        [traces, arrows, layout.get("shapes"), layout.get("images"), kinds], default=str
+    )
 
 
 def unnamed(value):
     """Without the words at which categories stand: some of them tell numbers."""
-    return [None if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
+    return (
+        [None if isinstance(one, str) else one for one in value]
+        if isinstance(value, list)
+        else value
+    )
 
 
 def moves(knob, value):
@@ -55,11 +74,17 @@ def moves(knob, value):
 def short(monkeypatch):
     """Trainings of a few steps, and sweeps of two places: whether a control acts is seen at once."""
     train = _toy.train
-    monkeypatch.setattr(_toy, "train", lambda *a, steps, **more: train(*a, steps=min(steps, 3), **more))
+    monkeypatch.setattr(
+        _toy, "train", lambda *a, steps, **more: train(*a, steps=min(steps, 3), **more)
+    )
     for name in NAMES:
         kind = lab.figures.get(name)
         if issubclass(kind, ToySweep):
-            fewer = {k: a._replace(settings=a.settings[:2]) for k, a in kind.axes.items() if type(a.settings) is tuple}
+            fewer = {
+                k: a._replace(settings=a.settings[:2])
+                for k, a in kind.axes.items()
+                if type(a.settings) is tuple
+            }
             monkeypatch.setattr(kind, "axes", {**kind.axes, **fewer})
 
 
@@ -74,10 +99,14 @@ def test_every_control_that_is_shown_changes_what_is_plotted(name, short):
         others = {k: v for k, v in figure.knobs if k != knob.name}
         values = moves(knob, getattr(figure.knobs, knob.name)) if knob.name not in idle else []
         shown = (moved(type(figure), {**others, knob.name: value}) != before for value in values)
-        shown = list(shown) if figure.tier in ("instant", "static") else shown  # it stands at all of them
+        shown = (
+            list(shown) if figure.tier in ("instant", "static") else shown
+        )  # it stands at all of them
         if values and not any(shown):
             dead.append(knob.name)
-    assert not dead, f"{name}: moving {', '.join(dead)} changes nothing; hide them where they have no effect"
+    assert not dead, (
+        f"{name}: moving {', '.join(dead)} changes nothing; hide them where they have no effect"
+    )
 
 
 def moved(kind, values) -> str:
@@ -92,7 +121,9 @@ def moved(kind, values) -> str:
 def test_a_control_that_its_data_ignores_is_hidden_and_comes_back(monkeypatch):
     live = show("roadmap_sweep", data="Emoji-7")
     live.widget()
-    hidden = {name for name, one in live._panel._controls.items() if one.box.layout.display == "none"}
+    hidden = {
+        name for name, one in live._panel._controls.items() if one.box.layout.display == "none"
+    }
     assert hidden == {"classes", "steps", "noise", "seeds"} == set(live.figure.idle())
     assert live._panel._folded.layout.display == "none", "nothing is left below the fold"
     measured = live.figure.numbers()

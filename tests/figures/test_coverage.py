@@ -31,11 +31,15 @@ def test_every_figure_of_the_papers_is_drawn():
             named = re.search(r"figures? ((?:\d+[a-c]?(?:, | and | to )?)+)", part)
             if paper and named:
                 drawn[paper] |= _numbers(named[1])
-    missing = {paper: sorted(set(range(1, count + 1)) - drawn[paper]) for paper, count in papers.items()}
+    missing = {
+        paper: sorted(set(range(1, count + 1)) - drawn[paper]) for paper, count in papers.items()
+    }
     assert not any(missing.values()), missing
 
 
 def _numbers(words: str) -> set[int]:
     """Of "7, 13, 16, 18 to 29": the numbers that are named."""
     ranges = re.findall(r"(\d+)[a-c]?(?: to (\d+))?", words)
-    return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}
+    return {
+        number for first, last in ranges for number in range(int(first), int(last or first) + 1)
+    }

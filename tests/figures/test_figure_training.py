@@ -17,16 +17,25 @@ def test_figures_are_drawn_one_after_the_other_and_can_be_stopped(monkeypatch):
     monkeypatch.setattr(background, "_places", threading.BoundedSemaphore(1))
     figure, seen = lab.figures.create("distance_histogram", **SMALL), []
     training = background.FigureTraining(figure, lambda one: seen.append(one.progress))
-    assert json.loads(training.figure().to_json(validate=False)) == json.loads(figure.figure().to_json())
+    assert json.loads(training.figure().to_json(validate=False)) == json.loads(
+        figure.figure().to_json()
+    )
     assert training.over and seen[-1] == 1 and not training.stopped
 
     with pytest.raises(ValueError, match="losses must be among"):
-        background.FigureTraining(lab.figures.create("train_test_paths", losses=("nothing",))).figure()
+        background.FigureTraining(
+            lab.figures.create("train_test_paths", losses=("nothing",))
+        ).figure()
 
     begun = threading.Event()
-    long = background.FigureTraining(lab.figures.create("anchor_ablation", **LONG), lambda one: begun.set())
+    long = background.FigureTraining(
+        lab.figures.create("anchor_ablation", **LONG), lambda one: begun.set()
+    )
     assert begun.wait(600)
-    second, third = (background.FigureTraining(lab.figures.create("distance_histogram", **SMALL)) for _ in range(2))
+    second, third = (
+        background.FigureTraining(lab.figures.create("distance_histogram", **SMALL))
+        for _ in range(2)
+    )
     second.stop()
     assert second.over and second.refused == "Stopped." and not second.progress and not long.over
     assert third.waiting, "the only place is taken"

@@ -86,7 +86,10 @@ def test_what_a_figure_wants_to_move_can_move(name):
     assert set(figure.moves) <= able - set(figure.drag)
     assert movable(figure), "a figure that stands still in a page without Python"
     said = {knob.name: knob for knob in declared if knob.name in figure.stops}
-    assert said.keys() == figure.stops.keys() and sum(knob.kind is not bool for knob in said.values()) <= 2
+    assert (
+        said.keys() == figure.stops.keys()
+        and sum(knob.kind is not bool for knob in said.values()) <= 2
+    )
     for knob in said.values():
         assert not [value for value in figure.stops[knob.name] if knob.check(value)]
         assert values[knob.name] in figure.stops[knob.name]
@@ -99,7 +102,9 @@ AT_ONCE = [name for name in lab.figures.names() if lab.figures.create(name).trai
 def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
     """On the coarsest grid of its first slider."""
     figure = lab.figures.create(name)
-    chosen = None if figure.stops else movable(figure)[:1]  # named, so that also what a page computes is kept in stops
+    chosen = (
+        None if figure.stops else movable(figure)[:1]
+    )  # named, so that also what a page computes is kept in stops
     packed, kinds = live_page.packed_pictures(figure, chosen, most=(2, 2))
     assert len(packed) <= live_page.LARGEST and kinds <= TRACES
     body = json.loads(gzip.decompress(base64.b64decode(packed)))
@@ -111,7 +116,11 @@ def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
     try:
         wanted = lab.figures.create(name, **{**dict(figure.knobs), **stops})
         drawn = json.loads(wanted.figure().to_json())
-        assert (last["data"], last["layout"], last["code"]) == (drawn["data"], drawn["layout"], wanted.code())
+        assert (last["data"], last["layout"], last["code"]) == (
+            drawn["data"],
+            drawn["layout"],
+            wanted.code(),
+        )
     except ValueError as error:
         assert last["refused"] == str(error)
 

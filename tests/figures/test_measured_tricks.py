@@ -9,7 +9,15 @@ import lab.figures
 from lab.core.estimates import Estimate, paired
 from lab.figures.tricks.measured_tricks import ALONE, CHAIN, UNSURE
 
-EMPTY = {"protocol": "tricks", "source": "x", "over": "seeds", "knobs": {}, "rows": [], "notes": [], "shown": []}
+EMPTY = {
+    "protocol": "tricks",
+    "source": "x",
+    "over": "seeds",
+    "knobs": {},
+    "rows": [],
+    "notes": [],
+    "shown": [],
+}
 
 
 def outcome(seeds: int = 2) -> dict:
@@ -22,7 +30,11 @@ def outcome(seeds: int = 2) -> dict:
             scores["MAP@R gain"] = paired(Estimate.of(values), Estimate.of(before)).as_dict()
         return {"setting": {"tricks": tricks, "switched on": name}, "scores": scores}
 
-    rows = [row(CHAIN, "baseline", base), row(CHAIN, "crop 36", sure, base), row(CHAIN, "flip", unsure, sure)]
+    rows = [
+        row(CHAIN, "baseline", base),
+        row(CHAIN, "crop 36", sure, base),
+        row(CHAIN, "flip", unsure, sure),
+    ]
     rows += [row(ALONE, "crop 36", sure, base), row(ALONE, "flip", unsure - 0.03, base)]
     return {**EMPTY, "rows": rows}
 
@@ -38,10 +50,14 @@ def test_gains_stand_on_the_row_before_and_alone_on_the_baseline(file):
     chain = lab.figures.create("measured_tricks", file=file)
     found = chain.numbers()
     assert found["names"] == ["baseline", "crop 36", "flip"] and found["seeds"] == 2
-    assert found["scores"] == pytest.approx([0.11, 0.14, 0.14]) and found["gains"] == pytest.approx([0.03, 0.0])
+    assert found["scores"] == pytest.approx([0.11, 0.14, 0.14]) and found["gains"] == pytest.approx(
+        [0.03, 0.0]
+    )
     assert found["halves"] == pytest.approx([0, 12.7062 * 0.01], abs=1e-5)
     drawn = chain.figure()
-    bars = {x: (base, y) for t in drawn.data[1:] for x, base, y in zip(t.x, t.base, t.y, strict=True)}
+    bars = {
+        x: (base, y) for t in drawn.data[1:] for x, base, y in zip(t.x, t.base, t.y, strict=True)
+    }
     assert bars["crop 36"] == pytest.approx((11, 3)) and bars["flip"] == pytest.approx((14, 0))
     assert any(UNSURE in note.text for note in drawn.layout.annotations)
     alone = lab.figures.create("measured_tricks", file=file, show=ALONE)
@@ -62,7 +78,11 @@ def test_one_seed_says_nothing_of_chance(tmp_path):
     [
         (None, "MAP@R", "f.json is not there"),
         ("{", "MAP@R", "is no outcome of `lab papers protocol tricks`"),
-        (json.dumps({**EMPTY, "protocol": "few_shot"}), "MAP@R", "an outcome of the protocol few_shot, not of tricks"),
+        (
+            json.dumps({**EMPTY, "protocol": "few_shot"}),
+            "MAP@R",
+            "an outcome of the protocol few_shot, not of tricks",
+        ),
         (json.dumps(outcome()), "r@9", "holds no waterfall of 'r@9'; it has MAP@R"),
         (json.dumps(EMPTY), "MAP@R", "it has no scores of tricks"),
         ('{"protocol": "tricks"}', "MAP@R", "f.json is damaged: source is missing"),

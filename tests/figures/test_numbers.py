@@ -38,7 +38,10 @@ def test_recall_strip_is_the_recall_loss_of_one_query(k):
     whole = on_circle(SCORES)
     value = loss.per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
     assert 1 - found["surrogate"] == pytest.approx(value, rel=1e-9)
-    ranks = [1 + sum(SCORES[z] >= SCORES[x] for z in range(8) if z != x) for x in np.flatnonzero(RELEVANT)]
+    ranks = [
+        1 + sum(SCORES[z] >= SCORES[x] for z in range(8) if z != x)
+        for x in np.flatnonzero(RELEVANT)
+    ]
     assert found["recall"] == pytest.approx(sum(r <= k for r in ranks) / 3)
     assert found["hit"] == float(any(r <= k for r in ranks))
 
@@ -54,13 +57,17 @@ def test_recall_strip_push_is_the_slope():
         assert push[i] == pytest.approx((up - down) / 2e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("name", "steps"), [("sup_ap", (HPlus(), HMinus())), ("smooth_ap", (Sigmoid(0.01),) * 2)])
+@pytest.mark.parametrize(
+    ("name", "steps"), [("sup_ap", (HPlus(), HMinus())), ("smooth_ap", (Sigmoid(0.01),) * 2)]
+)
 def test_ap_strip_is_the_loss_of_one_query(name, steps):
     scores, relevant = _lists.read(SCORES, PATTERN)
     labels = torch.tensor([0, *(0 if r else 1 + i for i, r in enumerate(RELEVANT))])
     whole = on_circle(SCORES)
     value = losses.create(name).per_query(whole[:1], labels[:1], whole[1:], labels[1:])[0].item()
-    assert 1 - _lists.smooth_precision(scores, relevant, *steps).item() == pytest.approx(value, rel=1e-9)
+    assert 1 - _lists.smooth_precision(scores, relevant, *steps).item() == pytest.approx(
+        value, rel=1e-9
+    )
     found = numbers("ap_strip", scores=SCORES, pattern=PATTERN)
     assert found["losses"][name] == pytest.approx(value, rel=1e-9)
     assert found["losses"]["ap"] == pytest.approx(1 - average_precision(SCORES, RELEVANT))
@@ -68,12 +75,18 @@ def test_ap_strip_is_the_loss_of_one_query(name, steps):
 
 def test_ap_strip_shows_what_any_loss_does_to_a_list():
     """Also one that a notebook adds; the pushes of SupAP and SmoothAP are drawn from the figure's own knobs."""
-    (choice,) = (knob for knob in describe(lab.figures.get("ap_strip").Knobs) if knob.name == "loss")
-    assert set(choice.choices) == set(lab.inspect.list_losses()) and len(choice.choices) == len(set(choice.choices))
+    (choice,) = (
+        knob for knob in describe(lab.figures.get("ap_strip").Knobs) if knob.name == "loss"
+    )
+    assert set(choice.choices) == set(lab.inspect.list_losses()) and len(choice.choices) == len(
+        set(choice.choices)
+    )
     scores = (0.9, 0.8, 0.7, 0.3)
     for name in ("recall_at_k", "roadmap", "margin_contrastive"):
         figure = lab.figures.create("ap_strip", scores=scores, pattern="-+-+", loss=name)
-        pull = lab.inspect.list_gradients(losses.create(name), scores, [False, True, False, True]).gradients
+        pull = lab.inspect.list_gradients(
+            losses.create(name), scores, [False, True, False, True]
+        ).gradients
         np.testing.assert_allclose(figure.numbers()["push"][name], -pull, rtol=1e-6, atol=1e-9)
         assert name in figure.alt(figure.numbers()) and figure.figure().data
 
@@ -121,7 +134,9 @@ def test_simix_similarities_are_dot_products_of_mixed_vectors(alpha):
     figure = figures.create("simix_similarities", alpha=alpha, pair="fox 1 + 3")
     found, (a, b) = figure.numbers(), (6, 8)
     vector = alpha * twelve.VECTORS[a] + (1 - alpha) * twelve.VECTORS[b]
-    np.testing.assert_allclose(found["mixed"], [vector @ other for other in twelve.VECTORS], atol=1e-12)
+    np.testing.assert_allclose(
+        found["mixed"], [vector @ other for other in twelve.VECTORS], atol=1e-12
+    )
     assert found["itself"] == pytest.approx(vector @ vector) == pytest.approx(found["length"] ** 2)
     assert found["length"] <= 1 + 1e-12 and (alpha in (0.0, 1.0)) == (found["length"] > 1 - 1e-12)
     first = found["order"][0]
@@ -143,7 +158,9 @@ def test_cached_gradients_meter_tells_what_breaks_equality(knobs, equal):
 
 def test_two_batches_gap_is_a_brute_force_one():
     found = numbers("two_batches", batches=3, shift=0.213)
-    merged = [(s, r) for scores in found["scores"] for s, r in zip(scores, found["relevant"], strict=True)]
+    merged = [
+        (s, r) for scores in found["scores"] for s, r in zip(scores, found["relevant"], strict=True)
+    ]
     total, hits = [], 0
     for _, group in itertools.groupby(sorted(merged, key=lambda x: -x[0]), key=lambda x: x[0]):
         assert len(list(group)) == 1, "no ties here"
@@ -159,7 +176,11 @@ def test_two_batches_gap_is_a_brute_force_one():
 def test_gap_bounds_hold_and_the_refined_one_can_be_tighter():
     found = numbers("gap_bounds")
     assert (found["gap"] <= found["bound"][:, None] + 1e-9).all()
-    for knobs in ({}, {"alpha": 0.95, "beta": 0.3, "noise": 0.3}, {"positives": 1, "negatives": 5, "noise": 0.2}):
+    for knobs in (
+        {},
+        {"alpha": 0.95, "beta": 0.3, "noise": 0.3},
+        {"positives": 1, "negatives": 5, "noise": 0.2},
+    ):
         seen = numbers("gap_bounds", splits=40, **knobs)
         assert (seen["gap"] <= seen["refined"] + 1e-9).all()
     assert found["refined"].mean(axis=1)[-1] < found["bound"][-1]
@@ -191,7 +212,9 @@ def test_reranking_takes_the_simplified_similarity():
     cosine = found["cosine"]
     near = np.argsort(-cosine, axis=1, kind="stable")[:, :k]
     near = [set(row) for row in near.tolist()]
-    share = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(30)] for i in range(30)])
+    share = np.array(
+        [[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(30)] for i in range(30)]
+    )
     np.fill_diagonal(share, -np.inf)
     assert (np.argsort(-share, axis=1, kind="stable")[:, :-1] == found["after"]).all()
 
@@ -201,7 +224,11 @@ def test_metric_playground_agrees_with_lab_metrics_and_makes_its_point():
     assert found["metrics"]["NMI"] == 1 and found["metrics"]["MAP@R"] < 0.85
     own = numbers("metric_playground", x=(0, 1, 5, 6), y=(0, 0, 0, 0), classes="ABAB")
     assert own["metrics"]["r@1"] == 0 and own["metrics"]["NMI"] == pytest.approx(0, abs=1e-9)
-    assert found["deck"]["MAP@R"] == 0.779 and set(found["deck"]) <= set(found["metrics"]) and not own["deck"]
+    assert (
+        found["deck"]["MAP@R"] == 0.779
+        and set(found["deck"]) <= set(found["metrics"])
+        and not own["deck"]
+    )
     with pytest.raises(ValueError, match="equally long"):
         numbers("metric_playground", x=(0.0,), y=(0.0, 1.0), classes="A")
 
@@ -226,19 +253,32 @@ def test_anchor_sandbox_descends_and_its_forces_are_the_gradient_of_the_loss():
     assert start["loss"] == pytest.approx(value.item())
     assert np.allclose(sum(start["forces"].values()), -loss.anchors.grad.numpy())
     collapsed = numbers("anchor_sandbox", step=150, repeller=False, min_norm=False)
-    assert np.linalg.norm(collapsed["anchors"], axis=1).max() < np.linalg.norm(end["anchors"], axis=1).min()
+    assert (
+        np.linalg.norm(collapsed["anchors"], axis=1).max()
+        < np.linalg.norm(end["anchors"], axis=1).min()
+    )
 
 
 def test_simix_gains_are_differences_of_printed_rows():
-    assert numbers("simix_gain")["gains"] == {128: [6.6, 0.3, 0.3, -0.2], 512: [7.5, 0.6, -0.7, -0.4]}
-    assert numbers("simix_gain", column="longest list", vehicles="large")["gains"][512] == [1.7, 0.7, 0.1, -0.2]
+    assert numbers("simix_gain")["gains"] == {
+        128: [6.6, 0.3, 0.3, -0.2],
+        512: [7.5, 0.6, -0.7, -0.4],
+    }
+    assert numbers("simix_gain", column="longest list", vehicles="large")["gains"][512] == [
+        1.7,
+        0.7,
+        0.1,
+        -0.2,
+    ]
 
 
 def test_two_stage_race_ends_at_brute_force():
     found = numbers("two_stage_race")
     assert found["lost"][-1] == 0
     assert found["comparisons"][-1] == 6 + 240 and (np.diff(found["comparisons"]) > 0).all()
-    assert found["AP over those returned"][0] > found["AP over all positives"][-1], "the denominator flatters"
+    assert found["AP over those returned"][0] > found["AP over all positives"][-1], (
+        "the denominator flatters"
+    )
     assert found["AP over those returned"][-1] == pytest.approx(found["AP over all positives"][-1])
 
 
@@ -276,7 +316,9 @@ def test_the_gradient_of_algorithm_1_is_that_of_eq_39_and_not_of_eq_9():
         np.testing.assert_allclose(second["shown"], entries["eq. 9"], atol=1e-12)
         np.testing.assert_allclose(third["shown"], entries["eq. 39"], atol=1e-12)
         np.testing.assert_allclose(entries["eq. 39"], entries["autograd"], atol=1e-12)
-        np.testing.assert_allclose(entries["autograd"] - entries["eq. 9"], 10 / (2 * (8 - k)), atol=1e-12)
+        np.testing.assert_allclose(
+            entries["autograd"] - entries["eq. 9"], 10 / (2 * (8 - k)), atol=1e-12
+        )
     words = figures.create("gradient_parts").figure().layout.meta["alt"]
     assert "eq. 9 on 8 of 8 emoji, by up to 1.25; eq. 39 on none" in words
 
@@ -310,7 +352,9 @@ def test_run_figures_read_the_runs(runs):
     costs = figures.create("run_costs").numbers(runs)["rows"][0]
     assert costs["seconds a step"] == pytest.approx(0.5) and costs["peak memory (GB)"] == 2
     curves = figures.create("run_curves", smooth=1).numbers(runs)["curves"]["one"]
-    assert curves["loss"][-1] == pytest.approx(1 / 30) and curves["validated"][1][-1] == pytest.approx(0.6)
+    assert curves["loss"][-1] == pytest.approx(1 / 30) and curves["validated"][1][
+        -1
+    ] == pytest.approx(0.6)
     changes = figures.create("query_changes").numbers(runs)
     assert changes["change"][changes["improved"][0]] == changes["change"].max()
     lists = figures.create("retrieved_lists", query=3).numbers(runs)["rows"][1]
@@ -326,7 +370,9 @@ def test_run_figures_read_the_runs(runs):
 def test_run_figures_name_what_is_missing(runs):
     with pytest.raises(ValueError, match="no run has both loss.tau9"):
         figures.create("run_sweep", axis="loss.tau9").numbers(runs)
-    with pytest.raises(ValueError, match="RunMap: no run has loss.tau9. Settings: loss.lam, loss.name"):
+    with pytest.raises(
+        ValueError, match="RunMap: no run has loss.tau9. Settings: loss.lam, loss.name"
+    ):
         figures.create("run_map", y="loss.tau9").numbers(runs)
     with pytest.raises(ValueError, match="query must be below 24"):
         figures.create("retrieved_lists", query=24).numbers(runs)
@@ -339,14 +385,20 @@ def test_lists_show_the_images_and_what_one_run_alone_finds(runs):
     found = shown.numbers(shown.example())
     right = [set(row["items"][row["right"] == 1].tolist()) for row in found["rows"]]
     for i, row in enumerate(found["rows"]):
-        assert set(row["items"][row["alone"]].tolist()) == right[i].difference(*right[:i], *right[i + 1 :])
+        assert set(row["items"][row["alone"]].tolist()) == right[i].difference(
+            *right[:i], *right[i + 1 :]
+        )
     assert [row["name"] for row in found["rows"]] == [
         "example: Cross-entropy", "example: Class anchor margin", "example: Contrastive", "example: Recall@k",
     ]  # fmt: skip
-    assert len(shown.draw(found).layout.images) == 4 * (1 + 9), "the query and nine images of each run"
+    assert len(shown.draw(found).layout.images) == 4 * (1 + 9), (
+        "the query and nine images of each run"
+    )
     assert found["names"][found["rows"][0]["item"]] == "grinning face"
     bare = shown.figure(runs[:2])
-    assert not bare.layout.images and "item 1" in bare.layout.meta["alt"], "images that are gone have numbers"
+    assert not bare.layout.images and "item 1" in bare.layout.meta["alt"], (
+        "images that are gone have numbers"
+    )
 
 
 def test_anchors_without_repeller_and_minimum_norm_end_in_one_place():
@@ -367,12 +419,19 @@ def test_a_long_stranger_comes_first_by_inner_product_alone():
 def test_the_twelve_lie_where_their_pixels_put_them():
     """Of 8 x 8 pixels, less their mean and of unit length, the two directions in which they differ most."""
     emoji = lab.data.create("emoji7")
-    assert [str(emoji.class_names[emoji.labels[i]]).split()[0] for i in twelve.ITEMS[::3]] == list(twelve.KINDS)
+    assert [str(emoji.class_names[emoji.labels[i]]).split()[0] for i in twelve.ITEMS[::3]] == list(
+        twelve.KINDS
+    )
     seen = np.stack(
-        [np.asarray(emoji.load(i).resize((8, 8), Image.Resampling.BOX), float).ravel() for i in twelve.ITEMS]
+        [
+            np.asarray(emoji.load(i).resize((8, 8), Image.Resampling.BOX), float).ravel()
+            for i in twelve.ITEMS
+        ]
     )
     seen -= seen.mean(axis=0)
-    left, size, _ = np.linalg.svd(seen / np.linalg.norm(seen, axis=1, keepdims=True), full_matrices=False)
+    left, size, _ = np.linalg.svd(
+        seen / np.linalg.norm(seen, axis=1, keepdims=True), full_matrices=False
+    )
     plane = left[:, :2] * size[:2]
     cosines = plane @ plane.T / np.outer(*[np.linalg.norm(plane, axis=1)] * 2)
     np.testing.assert_allclose(twelve.VECTORS @ twelve.VECTORS.T, cosines, atol=0.02)
@@ -391,4 +450,7 @@ def test_a_sweep_says_which_loss_stays_below_no_training():
     measured = numbers("batch_size_sweep", data="Emoji-7")
     (line,) = measured["without"].values()
     losing = [name for name, (mean, _) in measured["curves"].items() if (mean < line).any()]
-    assert all((name in measured["subtitle"].split("no training: ")[-1]) == (name in losing) for name in losing)
+    assert all(
+        (name in measured["subtitle"].split("no training: ")[-1]) == (name in losing)
+        for name in losing
+    )

@@ -9,11 +9,15 @@ import pytest
 import lab.figures
 from lab.figures import saving
 
-BROWSER = os.environ.get("BROWSER_PATH") or next(filter(None, map(shutil.which, saving.BROWSERS)), None)
+BROWSER = os.environ.get("BROWSER_PATH") or next(
+    filter(None, map(shutil.which, saving.BROWSERS)), None
+)
 
 
 def test_html_needs_no_browser_to_be_made_and_no_network_to_be_read(tmp_path):
-    page = lab.figures.save("precision_counter", tmp_path / "figure.html", missing=2).read_text(encoding="utf-8")
+    page = lab.figures.save("precision_counter", tmp_path / "figure.html", missing=2).read_text(
+        encoding="utf-8"
+    )
     assert page.count("plotly") > 1
     tags = re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", page)
     assert tags and not [tag for tag in tags if "src=" in tag or "href=" in tag]
@@ -31,7 +35,9 @@ def test_a_missing_browser_is_explained(tmp_path, monkeypatch):
         raise RuntimeError("no chrome")
 
     monkeypatch.setattr(kaleido, "calc_fig_sync", refuse)
-    with pytest.raises(ValueError, match="needs kaleido .* and a Chrome or Chromium browser.*BROWSER_PATH"):
+    with pytest.raises(
+        ValueError, match="needs kaleido .* and a Chrome or Chromium browser.*BROWSER_PATH"
+    ):
         lab.figures.save("h_minus", tmp_path / "h.png")
 
 

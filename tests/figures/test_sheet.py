@@ -35,9 +35,13 @@ def test_frames_follow_the_ranking_and_wrong_ones_are_dashed(evidence):
     assert asked == [7, 8, 9, 10], "query, its two neighbours, and the positive that they leave out"
     pixels = np.asarray(sheet)
     blue, wrong = (pixels == rgb(BLUE)).all(2), (pixels == rgb(VERMILLION)).all(2)
-    assert np.flatnonzero(wrong.any(0)).max() < np.flatnonzero(blue.any(0)).min(), "the wrong one stands first"
+    assert np.flatnonzero(wrong.any(0)).max() < np.flatnonzero(blue.any(0)).min(), (
+        "the wrong one stands first"
+    )
     top = np.flatnonzero(blue.any(1))[0]
-    assert blue[top].sum() == 68 and 0 < wrong[top + 1].sum() < 60, "solid for right, dashed for wrong"
+    assert blue[top].sum() == 68 and 0 < wrong[top + 1].sum() < 60, (
+        "solid for right, dashed for wrong"
+    )
 
 
 def test_a_row_that_is_not_there_is_a_sentence(evidence):
@@ -48,7 +52,9 @@ def test_a_row_that_is_not_there_is_a_sentence(evidence):
 def test_small_distances_are_no_zeros(evidence, monkeypatch):
     said, write = [], ImageDraw.ImageDraw.text
     monkeypatch.setattr(
-        ImageDraw.ImageDraw, "text", lambda draw, xy, text, **k: said.append(text) or write(draw, xy, text, **k)
+        ImageDraw.ImageDraw,
+        "text",
+        lambda draw, xy, text, **k: said.append(text) or write(draw, xy, text, **k),
     )
     evidence.ranking.scores[0, 0] = -0.0004
     lab.figures.contact_sheet(lambda item: Image.new("RGB", (20, 20)), evidence, [0], k=2, missed=0)

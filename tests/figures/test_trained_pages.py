@@ -12,8 +12,20 @@ from lab.core.knobs import describe
 from lab.figures import _toy, live_page
 from tests.figures.test_live_page import rebuilt
 
-TINY = {"steps": 6, "seeds": 1, "snapshot": 6, "every": 2, "classes": 3, "per_class": 4, "lam": (0.4,)}
-TRAINS = [n for n in lab.figures.names() if lab.figures.get(n).stops and lab.figures.create(n).training_steps()]
+TINY = {
+    "steps": 6,
+    "seeds": 1,
+    "snapshot": 6,
+    "every": 2,
+    "classes": 3,
+    "per_class": 4,
+    "lam": (0.4,),
+}
+TRAINS = [
+    n
+    for n in lab.figures.names()
+    if lab.figures.get(n).stops and lab.figures.create(n).training_steps()
+]
 
 
 @pytest.fixture
@@ -23,7 +35,9 @@ def tiny(monkeypatch):
     def made(name):
         kind = lab.figures.get(name)
         there = {knob.name: knob for knob in describe(kind.Knobs)}
-        small = {k: v if k == "lam" else max(v, there[k].ge or v) for k, v in TINY.items() if k in there}
+        small = {
+            k: v if k == "lam" else max(v, there[k].ge or v) for k, v in TINY.items() if k in there
+        }
         ends = {k: (0, 6) if k == "steps" else (v[0], v[-1]) for k, v in kind.stops.items()}
         monkeypatch.setattr(kind, "stops", ends)
         return kind(**small | {k: v[0] for k, v in ends.items()})
@@ -38,7 +52,10 @@ def body_of(figure):
 
 
 SHARED = {
-    "anchor_ablation": 2 + 4 + 4 + 8,  # base or random, without and with the minimum norm, each with repeller or not
+    "anchor_ablation": 2
+    + 4
+    + 4
+    + 8,  # base or random, without and with the minimum norm, each with repeller or not
     "gap_in_training": 2,
     "train_test_paths": 2 * 3,
 }
@@ -46,7 +63,9 @@ SHARED = {
 
 
 @pytest.mark.parametrize("name", TRAINS)
-def test_the_last_stop_shows_what_python_trains_there_and_what_stops_share_is_trained_once(name, tiny):
+def test_the_last_stop_shows_what_python_trains_there_and_what_stops_share_is_trained_once(
+    name, tiny
+):
     figure, taken = tiny(name), []
     token = _toy.on_step.set(lambda: taken.append(1))
     try:
@@ -74,6 +93,8 @@ def test_the_page_says_what_was_trained_and_where_the_rest_is():
         assert live_page.trained_words(lab.figures.create(name)).startswith(beforehand), name
     for name in ("embeddings_2d", "distance_histogram"):
         untrained = lab.figures.create(name, steps=0)
-        assert live_page.trained_words(untrained).startswith(beforehand), "its other stops are trained"
+        assert live_page.trained_words(untrained).startswith(beforehand), (
+            "its other stops are trained"
+        )
     assert live_page.trained_words(lab.figures.create("embeddings_2d", steps=0), ["m"]) == ""
     assert live_page.trained_words(lab.figures.create("h_minus")) == ""

@@ -21,7 +21,9 @@ def in_shards(tmp_path):
     """A function that writes a set in shards of 250 rows."""
 
     def write(images, name="gallery"):
-        writer = shards.Writer(tmp_path / name, {"of": "a test"}, [f"class {label}" for label in range(20)])
+        writer = shards.Writer(
+            tmp_path / name, {"of": "a test"}, [f"class {label}" for label in range(20)]
+        )
         for start in range(0, len(images), 250):
             part = slice(start, start + 250)
             piece = EmbeddingSet(images.vectors[part], images.labels[part], images.items[part])

@@ -128,7 +128,12 @@ def of_large_batches(device: torch.device, sizes: Sizes) -> Rows:
         encoder.zero_grad(set_to_none=True)
         gradients(encoder, loss, images, labels, chunk=chunk, keep=keep, precision=precision)
 
-    said = {"section": "large batches", "n": sizes.images, "chunk": sizes.chunk, "backbone": sizes.backbone}
+    said = {
+        "section": "large batches",
+        "n": sizes.images,
+        "chunk": sizes.chunk,
+        "backbone": sizes.backbone,
+    }
     plain = float("nan")
     try:
         plain, mb = measured(step, device, sizes.repeats)
@@ -154,19 +159,29 @@ def of_search(device: torch.device, sizes: Sizes) -> Rows:
     asked = around(places, sizes.queries, 1.5, seed=2).vectors
     indexes = {
         "exact": lab.search.create("exact", k=k).build(gallery),
-        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, probes=1).build(gallery, anchors=places),
+        "two-stage, 1 anchor": lab.search.create("two_stage", k=k, probes=1).build(
+            gallery, anchors=places
+        ),
     }
     for how, some in (("in batch", asked), ("one at a time", asked[:1])):
         works = {name: partial(index.neighbours, some) for name, index in indexes.items()}
         taken = {name: measured(work, device, sizes.repeats) for name, work in works.items()}
         for name, (ms, mb) in taken.items():
             times = taken["exact"][0] / ms
-            yield {"section": "search", "what": f"{name}, {how}", "queries": len(some), "ms": ms, "MB": mb} | {
-                "times quicker than exact": times
-            }
+            yield {
+                "section": "search",
+                "what": f"{name}, {how}",
+                "queries": len(some),
+                "ms": ms,
+                "MB": mb,
+            } | {"times quicker than exact": times}
     right, found = (index.neighbours(asked)[1] for index in indexes.values())
     shared = [len(set(a) & set(b)) / k for a, b in zip(right.tolist(), found.tolist(), strict=True)]
-    yield {"section": "search", "what": f"two-stage, recall@{k}", "share": sum(shared) / len(shared)}
+    yield {
+        "section": "search",
+        "what": f"two-stage, recall@{k}",
+        "share": sum(shared) / len(shared),
+    }
 
 
 def of_forecast(device: torch.device, sizes: Sizes) -> Rows:
@@ -213,7 +228,10 @@ def first_steps(name: str, device: torch.device, sizes: Sizes) -> dict:
     n = min(config.sampler.values["batch_size"], sizes.recipe_images)
     pixels = min(config.augmentation.knobs.size or encoder.input_size, sizes.recipe_pixels)
     chunk = knobs.chunk and min(knobs.chunk, max(1, n // 2))
-    images, labels = torch.randn(n, 3, pixels, pixels), torch.arange(n) // config.sampler.values.get("per_class", 4)
+    images, labels = (
+        torch.randn(n, 3, pixels, pixels),
+        torch.arange(n) // config.sampler.values.get("per_class", 4),
+    )
     precision, losses, times = MixedPrecision(knobs.precision, device), [], []
     on_gpu, keep = device.type == "cuda", None
     if on_gpu:
@@ -222,10 +240,19 @@ def first_steps(name: str, device: torch.device, sizes: Sizes) -> dict:
         begin = time.perf_counter()
         optimiser.zero_grad(set_to_none=True)
         if keep is None:
-            needed = forecast.of_step(encoder, loss, images, labels, chunk=chunk, precision=precision)
+            needed = forecast.of_step(
+                encoder, loss, images, labels, chunk=chunk, precision=precision
+            )
             keep = forecast.chunks_kept(needed, None, device)
         result = gradients(
-            encoder, loss, images, labels, chunk=chunk, keep=keep, batchnorm=knobs.chunk_batchnorm, precision=precision
+            encoder,
+            loss,
+            images,
+            labels,
+            chunk=chunk,
+            keep=keep,
+            batchnorm=knobs.chunk_batchnorm,
+            precision=precision,
         )
         precision.clip(optimiser, encoder.parameters(), knobs.clip)
         precision.step(optimiser)
@@ -259,9 +286,13 @@ def as_table(rows: list[dict]) -> str:
     parts = []
     for section in dict.fromkeys(row["section"] for row in rows):
         mine = [row for row in rows if row["section"] == section]
-        names = [name for name in dict.fromkeys(key for row in mine for key in row) if name != "section"]
+        names = [
+            name for name in dict.fromkeys(key for row in mine for key in row) if name != "section"
+        ]
         lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        lines += ["| " + " | ".join(cell(row.get(name, "")) for name in names) + " |" for row in mine]
+        lines += [
+            "| " + " | ".join(cell(row.get(name, "")) for name in names) + " |" for row in mine
+        ]
         parts.append(f"### {section}\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
 
@@ -285,13 +316,24 @@ def main(target: Path, device: torch.device, sizes: Sizes) -> int:
             failed += 1
             traceback.print_exc()
             rows.append(
-                {"section": section.__name__.removeprefix("of_"), "what": "failed", "refused": in_a_line(error)}
+                {
+                    "section": section.__name__.removeprefix("of_"),
+                    "what": "failed",
+                    "refused": in_a_line(error),
+                }
             )
             write(target, about, device, rows)
         print(f"{section.__name__}: {time.perf_counter() - begin:.0f} s", flush=True)
         release(device)
-    print("\n" + ", ".join(f"{name} {value}" for name, value in about.items()) + ".\n\n" + as_table(rows))
-    print(f"\nWritten to {target}; the table above, with the machine's name, belongs into docs/benchmarks.md.")
+    print(
+        "\n"
+        + ", ".join(f"{name} {value}" for name, value in about.items())
+        + ".\n\n"
+        + as_table(rows)
+    )
+    print(
+        f"\nWritten to {target}; the table above, with the machine's name, belongs into docs/benchmarks.md."
+    )
     return failed
 
 

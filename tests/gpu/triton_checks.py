@@ -52,11 +52,20 @@ def shuffled(pairs):
 def compare(function, tensors, *rest):
     """Triton's float32 against the plain loops' float64, under one random weighting, relative to the largest number."""
     found = []
-    for f, device, dtype in ((function, DEVICE, torch.float32), (getattr(reference, function.__name__), "cpu", None)):
+    for f, device, dtype in (
+        (function, DEVICE, torch.float32),
+        (getattr(reference, function.__name__), "cpu", None),
+    ):
         leaves = [t.to(device, dtype or torch.float64, copy=True).requires_grad_() for t in tensors]
         given = leaves * 2 if len(leaves) == 1 and not f.__name__.startswith("mixed") else leaves
-        moved = [x.to(device) if isinstance(x, torch.Tensor) and not x.is_floating_point() else x for x in rest]
-        moved = [x.to(leaves[0]) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in moved]
+        moved = [
+            x.to(device) if isinstance(x, torch.Tensor) and not x.is_floating_point() else x
+            for x in rest
+        ]
+        moved = [
+            x.to(leaves[0]) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+            for x in moved
+        ]
         sums = f(*given, *moved)
         weights = torch.randn(len(sums), generator=torch.Generator().manual_seed(1)).to(sums)
         (sums * weights).sum().backward()
@@ -76,7 +85,9 @@ def compare(function, tensors, *rest):
 )
 def test_one_set(function, exclude_self, step):
     x, labels = batch(67, 30, 21, seed=0)
-    compare(function, [x], shuffled(positive_pairs(labels, labels, exclude_self)), step, exclude_self)
+    compare(
+        function, [x], shuffled(positive_pairs(labels, labels, exclude_self)), step, exclude_self
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +107,9 @@ def test_references(function, step, q, r, d):
 def test_several_tiles_and_unequal_classes():
     x, labels = batch(140, 90, 16, seed=5)
     labels[:12] = 0
-    pairs = shuffled(positive_pairs(labels, labels, True))[:180]  # not every pair's reverse is among them
+    pairs = shuffled(positive_pairs(labels, labels, True))[
+        :180
+    ]  # not every pair's reverse is among them
     compare(rank_sums, [x], pairs, Sigmoid(0.1), True)
 
 
@@ -122,7 +135,11 @@ def test_mixtures_inside_the_tile_of_their_parents(monkeypatch):
     from lab.kernels.cuda import mixtures as fused
 
     walked, forward = [], fused.MixedTileLoop.forward
-    monkeypatch.setattr(fused.MixedTileLoop, "forward", lambda self, keep: walked.append(self) or forward(self, keep))
+    monkeypatch.setattr(
+        fused.MixedTileLoop,
+        "forward",
+        lambda self, keep: walked.append(self) or forward(self, keep),
+    )
     x, _ = batch(80, 40, 37, seed=3)
     labels = shuffled(torch.arange(40).repeat_interleave(torch.arange(40) % 3 + 1))
     x = x[: len(labels)]
@@ -137,7 +154,9 @@ def test_mixtures_inside_the_tile_of_their_parents(monkeypatch):
 def test_other_mixtures_are_rows_of_their_own(case, monkeypatch):
     from lab.kernels.cuda import mixtures as fused
 
-    monkeypatch.setattr(fused.MixedTileLoop, "__init__", lambda *given: pytest.fail("it was mixed in the tile"))
+    monkeypatch.setattr(
+        fused.MixedTileLoop, "__init__", lambda *given: pytest.fail("it was mixed in the tile")
+    )
     x, labels = batch(24, 12, 16, seed=4)
     parents, alpha, everyone = complete(labels, seed=4)
     pairs = positive_pairs(everyone, everyone, True)[:: 3 if case == "few pairs" else 1]
@@ -158,14 +177,18 @@ def test_excess(ranks):
     weights = torch.linspace(-1, 1, len(x), dtype=torch.float64)
     (over.sum(1) @ weights).backward()
     (found[0] @ weights.to(found[0])).backward()
-    torch.testing.assert_close(found[0].detach().cpu().double(), over.sum(1).detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        found[0].detach().cpu().double(), over.sum(1).detach(), rtol=1e-5, atol=1e-5
+    )
     assert torch.equal(found[1].cpu(), (over > 0).sum(1).float())
     torch.testing.assert_close(leaf.grad.cpu().double(), twin.grad, rtol=1e-5, atol=1e-4)
 
 
 def against_references(x, other, pairs, step, margin=0.3):
     """Ranks among negatives and their excess together, with their weighted sum's gradients: all on the CPU."""
-    sums, excess, violations = rank_and_hinge_sums(x, x if other is None else other, pairs, step, margin, other is None)
+    sums, excess, violations = rank_and_hinge_sums(
+        x, x if other is None else other, pairs, step, margin, other is None
+    )
     weights = [torch.linspace(-1, 2, len(part)).to(part) for part in (sums, excess)]
     value = (sums * weights[0]).sum() + (excess * weights[1]).sum()
     leaves = [x] if other is None else [x, other]
@@ -185,7 +208,11 @@ def test_ranks_and_excess_of_one_walk(step, references):
     for name, device, dtype in (("triton", DEVICE, torch.float32), ("plain", "cpu", torch.float64)):
         leaves = [rows.to(device, dtype, copy=True).requires_grad_() for rows in (x, ref)]
         with force(name):
-            found.append(against_references(leaves[0], leaves[1] if references else None, pairs.to(device), step))
+            found.append(
+                against_references(
+                    leaves[0], leaves[1] if references else None, pairs.to(device), step
+                )
+            )
     assert torch.equal(found[0][2], found[1][2])
     for one, exact in zip(*found, strict=True):
         torch.testing.assert_close(one, exact, rtol=1e-5, atol=1e-5 * float(exact.abs().max()))
@@ -204,7 +231,9 @@ class Part(sharing.Share):
 @pytest.mark.parametrize("references", [False, True], ids=["among itself", "references"])
 def test_the_parts_of_three_processes_add_up_to_the_whole(references):
     (x, labels), (ref, ref_labels) = batch(70, 30, 16, seed=6), batch(66, 30, 16, seed=7)
-    pairs = positive_pairs(labels, ref_labels if references else labels, exclude_self=not references).to(DEVICE)
+    pairs = positive_pairs(
+        labels, ref_labels if references else labels, exclude_self=not references
+    ).to(DEVICE)
 
     def part(share):
         leaves = [rows.to(DEVICE, copy=True).requires_grad_() for rows in (x, ref)]
@@ -244,12 +273,16 @@ def test_an_equal_item_ties_to_the_last_bit(a, b, rows):
     x = torch.randint(-2, 3, (80, 16), generator=draw) / 4
     if rows == "random":
         x = torch.nn.functional.normalize(torch.randn(80, 300, generator=draw), dim=1)
-    x = torch.cat([x, x[:1].expand(20, -1)])  # in both tiles of a row, and on both sides of the diagonal
+    x = torch.cat(
+        [x, x[:1].expand(20, -1)]
+    )  # in both tiles of a row, and on both sides of the diagonal
     gaps = (x.double() @ x[a].double()) - x[a].double() @ x[b].double()
     above, tied = int((gaps > 1e-6).sum()), int((gaps.abs() <= 1e-12).sum()) - 1
     pair, step = torch.tensor([[a, b]], device=DEVICE), HMinus(1e-7, 0.0, 0.0, 1.0)
     x = x.to(DEVICE)
-    assert tied >= 20 and float(rank_sums(x, x, pair, step, False)) == pytest.approx(above + tied / 2, abs=1e-3)
+    assert tied >= 20 and float(rank_sums(x, x, pair, step, False)) == pytest.approx(
+        above + tied / 2, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("name", ["recall_at_k", "roadmap", "simix"] if INTERPRETED else ALL)
@@ -260,7 +293,9 @@ def test_a_loss_is_that_of_plain_tensors(name):
     for name_of_path, dtype in (("triton", torch.float32), ("plain", torch.float64)):
         leaf = x.to(DEVICE, dtype, copy=True).requires_grad_()
         with force(name_of_path):
-            loss = lab.losses.create("recall_at_k" if name == "simix" else name, **knobs)(leaf, labels.to(DEVICE))
+            loss = lab.losses.create("recall_at_k" if name == "simix" else name, **knobs)(
+                leaf, labels.to(DEVICE)
+            )
             loss.backward()
         found.append([t.detach().cpu().double() for t in (loss, leaf.grad)])
     for one, other in zip(*found, strict=True):
@@ -278,7 +313,12 @@ def test_what_it_does_not_take_goes_to_plain_tensors():
         return paths.choose(rows.to(DEVICE), None, None, pairs, step, True, False, None)
 
     assert chosen(x, Sigmoid(0.01)) == "triton"
-    assert chosen(x.double(), Sigmoid(0.01)) == chosen(x, Heaviside()) == chosen(x, Sigmoid(0.01, clamp=1.0)) == "plain"
+    assert (
+        chosen(x.double(), Sigmoid(0.01))
+        == chosen(x, Heaviside())
+        == chosen(x, Sigmoid(0.01, clamp=1.0))
+        == "plain"
+    )
     torch.use_deterministic_algorithms(True)
     try:
         assert chosen(x, Sigmoid(0.01)) == "plain"

@@ -30,13 +30,21 @@ def plain_interval(before, after, labels):
     total, rest, squares = 0.0, 0.0, 0.0
     for trainings in (before, after):
         means = [sum(values) / len(values) for values in trainings]
-        variance = sum((one - sum(means) / len(means)) ** 2 for one in means) / (len(means) - 1) / len(means)
+        variance = (
+            sum((one - sum(means) / len(means)) ** 2 for one in means)
+            / (len(means) - 1)
+            / len(means)
+        )
         total += variance
         squares += variance**2 / (len(means) - 1)
         for name in set(labels):
             parts = []
             for values, own in zip(trainings, means, strict=True):
-                away = [value - own for value, label in zip(values, labels, strict=True) if label == name]
+                away = [
+                    value - own
+                    for value, label in zip(values, labels, strict=True)
+                    if label == name
+                ]
                 parts.append(sum(away) / len(values))
             centre = sum(parts) / len(parts)
             rest += sum((part - centre) ** 2 for part in parts) / (len(parts) - 1) / len(parts)
@@ -59,7 +67,9 @@ def test_it_is_that_of_plain_loops(seed):
     labels = np.repeat(np.arange(9), chance.integers(1, 9, 9))
     before, after = trained(chance, labels, 3, 0.2), trained(chance, labels, 2 + seed, 0.2)
     found = method_difference(before, after, labels)
-    assert (found.mean, found.low, found.high) == pytest.approx(plain_interval(before, after, labels.tolist()))
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        plain_interval(before, after, labels.tolist())
+    )
     assert (found.queries, found.classes, found.trainings) == (len(labels), 9, (3, 2 + seed))
     back = method_difference(after, before, labels)
     assert (back.low, back.high) == pytest.approx((-found.high, -found.low))
@@ -69,7 +79,11 @@ def test_one_training_of_a_method_or_few_classes_give_no_interval():
     chance = np.random.default_rng(0)
     labels = np.repeat(np.arange(8), 5)
     alone = method_difference(np.zeros((1, 40)), 1 + 0.01 * chance.random((3, 40)), labels)
-    assert math.isnan(alone.low) and not alone.known and "one training of a method is too few" in str(alone)
+    assert (
+        math.isnan(alone.low)
+        and not alone.known
+        and "one training of a method is too few" in str(alone)
+    )
     few = method_difference(np.zeros((3, 40)), np.ones((3, 40)), labels % 5)
     assert not few.known and "5 classes are too few" in str(few)
     with pytest.raises(ValueError, match="No query has a score in every training"):
@@ -98,7 +112,10 @@ def test_nothing_is_claimed_of_luck_more_often_than_it_says(trainings, classes, 
     chance, claimed = np.random.default_rng(trainings * classes), 0
     for _ in range(200):
         labels = np.repeat(np.arange(classes), SIZES[sizes](chance, classes).astype(int))
-        before, after = trained(chance, labels, trainings, of_training), trained(chance, labels, trainings, of_training)
+        before, after = (
+            trained(chance, labels, trainings, of_training),
+            trained(chance, labels, trainings, of_training),
+        )
         found = method_difference(before, after, labels)
         claimed += found.low > 0 or found.high < 0
     assert claimed / 200 <= 0.08
@@ -118,8 +135,12 @@ def test_a_difference_of_methods_is_found():
 def twins():
     """Score to float64 [8 q], and labels [q]."""
     stored = np.load(TWINS)
-    measured = [lab.evaluate(vectors.astype(np.float32), stored["labels"]) for vectors in stored["vectors"]]
-    values = {score: np.stack([one.per_query[score] for one in measured]) for score in ("r@1", "MAP@R")}
+    measured = [
+        lab.evaluate(vectors.astype(np.float32), stored["labels"]) for vectors in stored["vectors"]
+    ]
+    values = {
+        score: np.stack([one.per_query[score] for one in measured]) for score in ("r@1", "MAP@R")
+    }
     return values, stored["labels"]
 
 
@@ -130,7 +151,9 @@ def test_twins_differ_as_networks_and_not_as_methods(twins, score):
     pairs = list(itertools.combinations(range(8), 2))
     assert len(pairs) == 28
     networks = [difference(values[one], values[other], labels) for one, other in pairs]
-    assert sum(found.low > 0 or found.high < 0 for found in networks) >= 6, "these networks do differ"
+    assert sum(found.low > 0 or found.high < 0 for found in networks) >= 6, (
+        "these networks do differ"
+    )
     single = [method_difference(values[[one]], values[[other]], labels) for one, other in pairs]
     assert not any(found.known for found in single)
     for count in (2, 3, 4):

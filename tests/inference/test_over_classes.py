@@ -28,7 +28,10 @@ def test_the_ends_are_where_a_plain_loop_begins_to_refuse(seed):
     labels = np.repeat(np.arange(8), chance.integers(1, 9, 8))
     values = chance.normal(size=8)[labels] + chance.normal(size=len(labels))
     found = mean_over_classes(values, labels)
-    assert found.mean == pytest.approx(values.mean()) and (found.values, found.classes) == (len(labels), 8)
+    assert found.mean == pytest.approx(values.mean()) and (found.values, found.classes) == (
+        len(labels),
+        8,
+    )
     for end, away in ((found.low, -1), (found.high, 1)):
         step = 1e-6 * (found.high - found.low)
         assert plain_share(values, labels, end - away * step) > 0.05
@@ -37,8 +40,12 @@ def test_the_ends_are_where_a_plain_loop_begins_to_refuse(seed):
 
 SIZES = {
     "equal": lambda chance, count: np.full(count, 10),
-    "log-normal": lambda chance, count: np.maximum(1, np.round(10 * np.exp(chance.normal(size=count) - 0.5))),
-    "Pareto": lambda chance, count: np.minimum(2_000, np.round(4 * (1 + chance.pareto(1.2, size=count)))),
+    "log-normal": lambda chance, count: np.maximum(
+        1, np.round(10 * np.exp(chance.normal(size=count) - 0.5))
+    ),
+    "Pareto": lambda chance, count: np.minimum(
+        2_000, np.round(4 * (1 + chance.pareto(1.2, size=count)))
+    ),
 }
 """Images of a class: as people collect them, a few classes have most."""
 
@@ -66,7 +73,9 @@ def test_nothing_is_claimed_of_luck_more_often_than_it_says(sizes, count, of_cla
 
 def test_of_fewer_than_six_classes_nothing_is_told():
     labels = np.repeat(np.arange(FEWEST - 1), 100)
-    found = mean_over_classes(1.0 + 1e-3 * np.random.default_rng(0).normal(size=len(labels)), labels)
+    found = mean_over_classes(
+        1.0 + 1e-3 * np.random.default_rng(0).normal(size=len(labels)), labels
+    )
     assert found.mean == pytest.approx(1, abs=1e-3) and math.isnan(found.low) and found.half is None
     assert not found.low > 0, "so that no sign is claimed"
 
@@ -95,7 +104,13 @@ def test_it_moves_and_stretches_with_the_values():
 
 def test_equal_values_have_no_width_and_missing_ones_do_not_count():
     found = mean_over_classes([0.25, math.nan] * 8, np.repeat(range(8), 2))
-    assert (found.mean, found.low, found.high, found.values, found.classes) == (0.25, 0.25, 0.25, 8, 8)
+    assert (found.mean, found.low, found.high, found.values, found.classes) == (
+        0.25,
+        0.25,
+        0.25,
+        8,
+        8,
+    )
     assert mean_over_classes([math.nan], [0]).classes == 0
 
 

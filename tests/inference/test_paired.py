@@ -24,8 +24,12 @@ def test_queries_that_do_not_count_are_left_out_and_words_say_what_holds():
     found = difference([0.1, np.nan, 0.2, 0], [0.1, 1, np.nan, 0], [0, 0, 1, 2])
     assert (found.mean, found.queries, found.classes) == (0, 2, 2)
     assert str(found) == "+0.000; 2 classes are too few for an interval"
-    assert str(difference([1] * 9, [0] * 9, range(9))).endswith("-1.000 to -1.000: lower on such classes")
-    assert str(difference([1] * 9, [1] * 9, range(9))).endswith("+0.000: no difference can be told on such classes")
+    assert str(difference([1] * 9, [0] * 9, range(9))).endswith(
+        "-1.000 to -1.000: lower on such classes"
+    )
+    assert str(difference([1] * 9, [1] * 9, range(9))).endswith(
+        "+0.000: no difference can be told on such classes"
+    )
     with pytest.raises(ValueError, match="No query has both"):
         difference([np.nan], [1], [0])
     with pytest.raises(ValueError, match="two scores and a class"):

@@ -74,7 +74,9 @@ def test_precision_keeps_the_mix_of_pairs():
     assert precision.value == pytest.approx(right / (right + wrong))
     right, wrong = (1 - frr.without) * 12 * 20, far.without * (60 * 59 - 12 * 20)
     assert precision.without == pytest.approx(right / (right + wrong))
-    assert pairs.rates(pairs.column(0.6))["precision"].value == pytest.approx(precision.value, abs=0.01)
+    assert pairs.rates(pairs.column(0.6))["precision"].value == pytest.approx(
+        precision.value, abs=0.01
+    )
 
 
 def test_pairs_of_classes_are_summed_as_a_plain_loop_sums_them():
@@ -111,7 +113,10 @@ def test_intervals_hold_what_other_classes_give(kind, count):
         column, chosen = pairs.column(other[-len(other) // 50]), pairs.let_through(0.02)
         for at, into in ((column, held), (chosen, chosen_held)):
             value, found = pairs.counts.thresholds[at], pairs.rates(at)
-            truth = {"false accepts": (other >= value).mean(), "false rejects": (same < value).mean()}
+            truth = {
+                "false accepts": (other >= value).mean(),
+                "false rejects": (same < value).mean(),
+            }
             for name, true in truth.items():
                 if not np.isnan(found[name].low):
                     into.append(found[name].low <= true <= found[name].high)
@@ -126,7 +131,9 @@ def test_of_few_classes_nothing_is_told():
         found = rate(Jackknife.of_sums(hits.sum(), 20.0 * count, hits, np.full(int(count), 20.0)))
         assert np.isnan(found.low) == np.isnan(found.high) == (count < FEWEST)
     weights = np.array([1_000.0] + [10.0] * 40)  # one class has most of it
-    assert effective(weights) < 2 and np.isnan(rate(Jackknife.of_sums(700.0, 1_400.0, weights / 2, weights)).low)
+    assert effective(weights) < 2 and np.isnan(
+        rate(Jackknife.of_sums(700.0, 1_400.0, weights / 2, weights)).low
+    )
 
 
 def test_a_precision_of_few_pairs_says_little():
@@ -148,5 +155,7 @@ def test_what_never_happened_can_happen_in_another_class():
     assert pairs.high == pytest.approx(1 - 0.025 ** (1 / 10)), "a pair takes two classes"
     one = rate(Jackknife.of_sums(5.0, 200.0, 5.0 * (np.arange(20) == 3), sizes))
     assert one.low == 0 and none.high < one.high < 0.5
-    zero = rate(Jackknife(0.0, np.full(20, 0.1), sizes, 0.0, 10.0))  # without any class there would be some
+    zero = rate(
+        Jackknife(0.0, np.full(20, 0.1), sizes, 0.0, 10.0)
+    )  # without any class there would be some
     assert zero.low == 0 and zero.high == pairs.high

@@ -67,7 +67,9 @@ def test_a_cold_sigmoid_is_dead_and_a_warm_one_is_not(make):
     row = cold.to_frame().iloc[0]
     q, p = int(row["query"]), int(row["positive"])
     similarities = (vectors @ vectors.T).numpy()
-    assert row["gap"] == pytest.approx(similarities[q, (labels != labels[q]).numpy()].max() - similarities[q, p])
+    assert row["gap"] == pytest.approx(
+        similarities[q, (labels != labels[q]).numpy()].max() - similarities[q, p]
+    )
 
 
 def test_differences_confirm_a_smooth_loss_and_expose_a_made_up_gradient(batch):
@@ -86,9 +88,14 @@ def test_histograms_count_every_pair_once(batch):
     counts = np.histogram(cosines[i, j][same[i, j]], np.linspace(-1, 1, 21))[0]
     assert np.allclose(found.positive * same[i, j].sum(), counts)
     assert found.positive.sum() == pytest.approx(1) and found.negative.sum() == pytest.approx(1)
-    others = np.histogram(cosines[i, j][~same[i, j]], np.linspace(-1, 1, 21))[0] / (~same[i, j]).sum()
+    others = (
+        np.histogram(cosines[i, j][~same[i, j]], np.linspace(-1, 1, 21))[0] / (~same[i, j]).sum()
+    )
     assert np.allclose(found.negative, others)
-    assert found.overlap == pytest.approx(np.minimum(found.positive, others).sum()) and 0 < found.overlap < 1
+    assert (
+        found.overlap == pytest.approx(np.minimum(found.positive, others).sum())
+        and 0 < found.overlap < 1
+    )
     with pytest.raises(ValueError, match="2 <= bins"):
         similarity_histograms(vectors, labels, bins=1)
 
@@ -158,7 +165,10 @@ def test_equality_meter_passes_cached_gradients_and_catches_a_forgotten_chunk():
 
 def test_every_finding_draws_itself_with_titles(batch):
     report = inspect_loss(pml.TripletMarginLoss(), *batch)
-    extra = [query_values(pml.TripletMarginLoss(), *batch), finite_differences(pml.TripletMarginLoss(), *batch)]
+    extra = [
+        query_values(pml.TripletMarginLoss(), *batch),
+        finite_differences(pml.TripletMarginLoss(), *batch),
+    ]
     for finding in (*report.parts.values(), *extra):
         figure = finding.figure()
         assert figure.layout.title.text and len(figure.data) > 0

@@ -7,7 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from lab.inspect import average_precision, decomposability, gap_bound, metric_bound, refined_gap_bound
+from lab.inspect import (
+    average_precision,
+    decomposability,
+    gap_bound,
+    metric_bound,
+    refined_gap_bound,
+)
 from lab.inspect.against_metrics import exact
 from lab.surrogates import HMinus, LinearTail, Sigmoid
 
@@ -30,7 +36,9 @@ class SoftAP(nn.Module):
                 plus = 1 + sum((s[q, j] >= s[q, k]).double() for j in positives if j != k)
                 minus = self.step.value(torch.stack([s[q, j] - s[q, k] for j in negatives])).sum()
                 terms.append(plus / (plus + minus))
-            values.append(1 - torch.stack(terms).mean() if terms else torch.tensor(torch.nan, dtype=s.dtype))
+            values.append(
+                1 - torch.stack(terms).mean() if terms else torch.tensor(torch.nan, dtype=s.dtype)
+            )
         return torch.stack(values)
 
     def forward(self, embeddings, labels):
@@ -38,7 +46,10 @@ class SoftAP(nn.Module):
 
 
 TIED = torch.nn.functional.normalize(
-    torch.tensor([[1.0, 0, 0], [0.6, 0.8, 0], [0.6, 0, 0.8], [-1, 0.1, 0], [-0.9, 0.2, 0.1], [-0.9, 0.3, 0]]), dim=1
+    torch.tensor(
+        [[1.0, 0, 0], [0.6, 0.8, 0], [0.6, 0, 0.8], [-1, 0.1, 0], [-0.9, 0.2, 0.1], [-0.9, 0.3, 0]]
+    ),
+    dim=1,
 ).double()
 TIED_LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 
@@ -65,8 +76,12 @@ def test_exact_metrics_equal_loops(make, include_self):
         relevant = y == y[q]
         assert found[q] == pytest.approx(ap_by_loop(s[q, ranked], relevant[ranked]))
         positives = [k for k in np.flatnonzero(relevant) if k != q]
-        ranks = [1 + sum(s[q, z] >= s[q, k] for z in np.flatnonzero(ranked) if z != k) for k in positives]
-        assert recall[q] == pytest.approx(min(4, sum(r <= 4 for r in ranks)) / min(4, len(positives)))
+        ranks = [
+            1 + sum(s[q, z] >= s[q, k] for z in np.flatnonzero(ranked) if z != k) for k in positives
+        ]
+        assert recall[q] == pytest.approx(
+            min(4, sum(r <= 4 for r in ranks)) / min(4, len(positives))
+        )
 
 
 def test_bound_badges(make):
@@ -89,7 +104,9 @@ def test_h_minus_fails_exactly_at_ties_and_the_linear_tail_does_not():
 
 
 def juxtaposed(positives, negatives):
-    relevant = np.concatenate([[True] * p + [False] * n for p, n in zip(positives, negatives, strict=True)])
+    relevant = np.concatenate(
+        [[True] * p + [False] * n for p, n in zip(positives, negatives, strict=True)]
+    )
     return average_precision(-np.arange(len(relevant)), relevant)
 
 
@@ -120,7 +137,8 @@ def test_refined_bound_holds_and_is_usually_but_not_always_tighter():
             )
         ]  # fmt: skip
         refined = max(
-            refined_gap_bound(*(c[list(order)] for c in counts)) for order in itertools.permutations(range(3))
+            refined_gap_bound(*(c[list(order)] for c in counts))
+            for order in itertools.permutations(range(3))
         )
         plain = gap_bound([2, 2, 2], [4, 4, 4])
         assert 1 - whole <= min(refined, plain) + 1e-12
@@ -142,7 +160,11 @@ def test_gap_equals_a_brute_force_computation(make):
     for q in range(24):
         others = np.arange(24) != q
         whole.append(average_precision(s[q, others], (y == y[q])[others]))
-        each = [average_precision(s[q, m], (y == y[q])[m]) for b in range(4) for m in [others & (batch_of == b)]]
+        each = [
+            average_precision(s[q, m], (y == y[q])[m])
+            for b in range(4)
+            for m in [others & (batch_of == b)]
+        ]
         means.append(np.nanmean(each))
     assert found.batch_ap[0, 0] == pytest.approx(np.mean(means))
     assert found.global_ap == pytest.approx(np.mean(whole))

@@ -18,11 +18,17 @@ K = 5
 def ranked():
     random = np.random.default_rng(0)
     labels = np.repeat(np.arange(12), 6)
-    vectors = random.normal(size=(12, 8))[labels // 2] + 0.4 * random.normal(size=(72, 8))  # classes in pairs
+    vectors = random.normal(size=(12, 8))[labels // 2] + 0.4 * random.normal(
+        size=(72, 8)
+    )  # classes in pairs
     vectors[7] = vectors[30] + 1e-4
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     images = EmbeddingSet(vectors, labels, np.arange(72))
-    return lab.search.create("exact", k=20).build(images).rank(images, same_source=True), labels, vectors
+    return (
+        lab.search.create("exact", k=20).build(images).rank(images, same_source=True),
+        labels,
+        vectors,
+    )
 
 
 def test_confusion_counts_wrong_neighbours(ranked):
@@ -34,7 +40,10 @@ def test_confusion_counts_wrong_neighbours(ranked):
                 expected[int(labels[row]), int(other)] += 1
     found = data_checks.confusion(ranking, K)
     assert {
-        (a, b): c for a, b, c in zip(found.label.tolist(), found.other.tolist(), found.count.tolist(), strict=True)
+        (a, b): c
+        for a, b, c in zip(
+            found.label.tolist(), found.other.tolist(), found.count.tolist(), strict=True
+        )
     } == expected
     assert (np.diff(found.share) <= 0).all()
     np.testing.assert_allclose(found.share, found.count / (6 * K))
@@ -53,7 +62,9 @@ def test_a_matrix_counts_what_the_pairs_count(ranked):
         assert matrix.counts[row].tolist() == [near[int(other)] for other in worst]
     around = data_checks.worst_classes(found, 3, around=[int(named[-1])])
     assert around[0] == named[-1] and len(around) <= 3
-    partners = set(found.label[found.other == named[-1]]) | set(found.other[found.label == named[-1]])
+    partners = set(found.label[found.other == named[-1]]) | set(
+        found.other[found.label == named[-1]]
+    )
     assert set(around[1:]) <= partners
 
 

@@ -9,7 +9,9 @@ from lab.inspect import label_errors as module
 from lab.inspect.label_errors import label_errors, out_of_fold
 
 
-def clusters(classes: int = 12, each: int = 30, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def clusters(
+    classes: int = 12, each: int = 30, spread: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     labels = np.repeat(np.arange(classes), each)
     vectors = rng.normal(0, 1.2, (classes, 16))[labels] + rng.normal(0, spread, (len(labels), 16))
@@ -46,7 +48,9 @@ def far_out(seed: int, dim: int = 16) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(100), 8)
     stretch = np.sqrt(3 / rng.chisquare(3, (len(labels), 1)))
-    vectors = 1.2 * rng.normal(size=(100, dim))[labels] + 0.6 * stretch * rng.normal(size=(len(labels), dim))
+    vectors = 1.2 * rng.normal(size=(100, dim))[labels] + 0.6 * stretch * rng.normal(
+        size=(len(labels), dim)
+    )
     return vectors.astype(np.float32), labels
 
 
@@ -68,7 +72,9 @@ def test_errors_of_a_similar_class_are_counted_where_classes_are_compact(seed):
     """Forty people, ten pictures of each."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(40), 10)
-    vectors = (rng.normal(size=(40, 64))[labels] + 0.6 * rng.normal(size=(400, 64))).astype(np.float32)
+    vectors = (rng.normal(size=(40, 64))[labels] + 0.6 * rng.normal(size=(400, 64))).astype(
+        np.float32
+    )
     given, planted = plant(vectors, labels, "similar", 0.05, seed)
     found = label_errors(vectors, given)
     assert planted[found.rows[:10]].all() and found.expected(10) >= 5
@@ -80,9 +86,16 @@ def test_no_number_is_told_of_classes_that_features_do_not_show():
     images = lab.data.create("emoji7")
     rows = np.flatnonzero(np.asarray(images.attributes["vendor"]) == "noto")
     labels = np.unique(np.asarray(images.attributes["subgroup"])[rows], return_inverse=True)[1]
-    small = images.pixels[rows].reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).reshape(len(rows), -1)
+    small = (
+        images.pixels[rows].reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).reshape(len(rows), -1)
+    )
     found = label_errors((small / 255).astype(np.float32), labels)
-    assert found.accuracy < 0.5 and not found.counted and found.expected(10) is None and len(found) > 100
+    assert (
+        found.accuracy < 0.5
+        and not found.counted
+        and found.expected(10) is None
+        and len(found) > 100
+    )
 
 
 def test_no_image_has_taught_its_own_probability():

@@ -14,7 +14,9 @@ from lab.inspect import list_gradients, list_losses
 def scene():
     """A query [1 d], items [g d] and which of them are of its class, unit rows in float64."""
     random = torch.Generator().manual_seed(0)
-    query = torch.nn.functional.normalize(torch.randn(1, 16, dtype=torch.float64, generator=random), dim=1)
+    query = torch.nn.functional.normalize(
+        torch.randn(1, 16, dtype=torch.float64, generator=random), dim=1
+    )
     items = torch.randn(60, 16, dtype=torch.float64, generator=random) + 0.8 * query
     return query, torch.nn.functional.normalize(items, dim=1), torch.arange(60) % 7 == 0
 
@@ -37,7 +39,9 @@ def test_the_pull_is_the_gradient_of_the_loss(scene, name):
 
 def test_the_losses_that_rank_are_there():
     assert {"recall_at_k", "smooth_ap", "sup_ap", "roadmap", "fast_ap"} <= set(list_losses())
-    assert not {"contextual", "arc_face", "class_anchor_margin", "triplet_margin"} & set(list_losses())
+    assert not {"contextual", "arc_face", "class_anchor_margin", "triplet_margin"} & set(
+        list_losses()
+    )
 
 
 def test_it_counts_who_carries_the_gradient_and_who_goes_the_wrong_way():
@@ -46,7 +50,9 @@ def test_it_counts_who_carries_the_gradient_and_who_goes_the_wrong_way():
     found = list_gradients(loss, similarities, np.array([False, True, False, False, False]))
     assert found.carriers == 2
     assert found.gradients[0] == pytest.approx(-found.gradients[1])
-    assert found.gradients[0] > 0 > found.gradients[1], "the wrong one is pushed away, the right one pulled closer"
+    assert found.gradients[0] > 0 > found.gradients[1], (
+        "the wrong one is pushed away, the right one pulled closer"
+    )
     assert not found.wrong_way[:2].any()
     assert "2 of 5 items carry 90%" in found.summary
     table = found.to_frame()
@@ -68,4 +74,7 @@ def test_what_cannot_be_is_a_sentence():
     with pytest.raises(ValueError, match="one relevance each"):
         list_gradients(smooth, [0.1], [True, False])
     scores, hits = np.array([0.1, 0.8, 0.9]), np.array([False, True, False])
-    assert list_gradients(smooth, scores[::-1], hits[::-1]).value == list_gradients(smooth, scores, hits).value
+    assert (
+        list_gradients(smooth, scores[::-1], hits[::-1]).value
+        == list_gradients(smooth, scores, hits).value
+    )

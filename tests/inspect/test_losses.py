@@ -47,7 +47,9 @@ def test_the_bound_of_sup_ap_fails_at_a_tie():
 
 def test_contextual_pulls_against_labels_and_its_correction_does_not(make):
     vectors, labels = make(spread=1.5)
-    free = wrong_direction(pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0), vectors, labels))
+    free = wrong_direction(
+        pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0), vectors, labels)
+    )
     clamped = losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=True)
     assert free.share > 0.05
     assert len(wrong_direction(pair_gradients(clamped, vectors, labels)).i) == 0
@@ -56,9 +58,15 @@ def test_contextual_pulls_against_labels_and_its_correction_does_not(make):
 def test_smooth_ap_lets_a_far_positive_die_and_sup_ap_does_not():
     """The positive stands 75 degrees away, a negative 20: a gap of .68, seventy times tau."""
     vectors, labels = at_angles(0, 75, 20), torch.tensor([0, 0, 1])
-    pulls = {n: -pair_gradients(losses.create(n), vectors, labels).gradients[0, 1] for n in ("smooth_ap", "sup_ap")}
+    pulls = {
+        n: -pair_gradients(losses.create(n), vectors, labels).gradients[0, 1]
+        for n in ("smooth_ap", "sup_ap")
+    }
     assert abs(pulls["smooth_ap"]) < 1e-12 and pulls["sup_ap"] > 1e-3
-    dead = {n: dead_gradients(pair_gradients(losses.create(n), vectors, labels)) for n in ("smooth_ap", "sup_ap")}
+    dead = {
+        n: dead_gradients(pair_gradients(losses.create(n), vectors, labels))
+        for n in ("smooth_ap", "sup_ap")
+    }
     assert dead["smooth_ap"].share == 1 and dead["sup_ap"].share == 0
 
 
@@ -67,7 +75,9 @@ def test_any_number_of_pairs_takes_the_same_few_calls(name, make, monkeypatch):
     """What makes it quick: the loss is not asked pair by pair."""
     kind, calls = losses.get(name), []
     loss, forward = losses.create(name), kind.forward
-    monkeypatch.setattr(kind, "forward", lambda self, *given: calls.append(len(given[0])) or forward(self, *given))
+    monkeypatch.setattr(
+        kind, "forward", lambda self, *given: calls.append(len(given[0])) or forward(self, *given)
+    )
     counts = []
     for n in (24, 96):
         pairs = pair_gradients(loss, *make(n=n, per_class=4, width=64))

@@ -73,7 +73,9 @@ def test_losses_with_their_own_weights_are_explained(batch):
     vectors, labels = batch
     classes = labels // 7
     loss = pml.ProxyAnchorLoss(num_classes=int(classes.max()) + 1, embedding_size=vectors.shape[1])
-    with pytest.raises(ValueError, match=r"ProxyAnchorLoss owns weights .*proxies \[6, 8\].*pair_motion"):
+    with pytest.raises(
+        ValueError, match=r"ProxyAnchorLoss owns weights .*proxies \[6, 8\].*pair_motion"
+    ):
         pair_gradients(loss, vectors, classes)
     moved = pair_motion(loss, vectors, classes)
     assert moved.kind == "motion"
@@ -91,9 +93,13 @@ def test_motion_is_the_first_order_change_of_the_cosines(batch):
     leaf = vectors.clone().requires_grad_()
     loss(leaf, labels).backward()
     step = 1e-8
-    cosines = [cosine_similarity(v[:, None], v[None], dim=2) for v in (vectors, vectors - step * leaf.grad)]
+    cosines = [
+        cosine_similarity(v[:, None], v[None], dim=2) for v in (vectors, vectors - step * leaf.grad)
+    ]
     change = ((cosines[1] - cosines[0]) / step).fill_diagonal_(0)
-    assert np.allclose(-pair_motion(loss, vectors, labels).gradients, change.numpy(), rtol=1e-4, atol=1e-3)
+    assert np.allclose(
+        -pair_motion(loss, vectors, labels).gradients, change.numpy(), rtol=1e-4, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,9 +110,15 @@ def test_motion_is_the_first_order_change_of_the_cosines(batch):
         (lambda e, y: 3.0, "returned float, so no gradient can flow back"),
         (lambda e, y: (e @ e.T).sum() * float("nan"), "returned nan for finite embeddings"),
         (lambda e, y: (e.detach() @ e.T.detach()).sum(), "no gradient path back to the embeddings"),
-        (lambda e, y: torch.zeros((), requires_grad=True) * 1, "no gradient path back to the embeddings"),
+        (
+            lambda e, y: torch.zeros((), requires_grad=True) * 1,
+            "no gradient path back to the embeddings",
+        ),
         (lambda e: e.sum(), "raised TypeError"),
-        (lambda e, y: (e - e).norm() + (e - e).sum().sqrt(), "gradient of lambda is not finite at row 0"),
+        (
+            lambda e, y: (e - e).norm() + (e - e).sum().sqrt(),
+            "gradient of lambda is not finite at row 0",
+        ),
     ],
 )
 def test_a_callable_that_cannot_be_inspected_gets_a_sentence(batch, loss, says):
@@ -133,7 +145,9 @@ def test_bad_batches_are_named(batch):
     with pytest.raises(ValueError, match="embeddings are of several lengths"):
         pair_gradients(loss, [[1.0], [1.0, 2.0]], [0, 0])
     for inspection in (worst_pairs, dead_gradients, wrong_direction):
-        with pytest.raises(ValueError, match="reads what lab.inspect.pair_gradients returned, got ContrastiveLoss"):
+        with pytest.raises(
+            ValueError, match="reads what lab.inspect.pair_gradients returned, got ContrastiveLoss"
+        ):
             inspection(loss)
 
 
@@ -141,7 +155,9 @@ def test_arrays_are_as_good_as_tensors_and_the_loss_is_left_alone(batch):
     vectors, labels = batch
     memory = pml.CrossBatchMemory(pml.ContrastiveLoss(), embedding_size=8, memory_size=64)
     before = memory.queue_idx, memory.embedding_memory.clone()
-    as_arrays = pair_gradients(pml.ContrastiveLoss(), vectors.numpy().astype(np.float32), labels.numpy())
+    as_arrays = pair_gradients(
+        pml.ContrastiveLoss(), vectors.numpy().astype(np.float32), labels.numpy()
+    )
     as_tensors = pair_gradients(pml.ContrastiveLoss(), vectors.float(), labels)
     assert np.array_equal(as_arrays.gradients, as_tensors.gradients)
     pair_motion(memory, vectors, labels)

@@ -60,7 +60,9 @@ def test_the_best_matches_are_those_of_a_plain_loop():
         for p, q in itertools.product(range(16), range(16))
     }
     for p, q, share in found.matches:
-        assert share == pytest.approx(pairs[p, q], abs=1e-5) and share == pytest.approx(max(pairs.values()), abs=1e-5)
+        assert share == pytest.approx(pairs[p, q], abs=1e-5) and share == pytest.approx(
+            max(pairs.values()), abs=1e-5
+        )
         pairs = {pair: value for pair, value in pairs.items() if pair[0] != p and pair[1] != q}
     assert len(found.matches) == MATCHES
 
@@ -73,11 +75,18 @@ def test_a_place_is_worth_what_a_plain_loop_says():
     with torch.no_grad():
         maps = encoder.backbone(two()).double()
         one, other = encoder.raw(two()).double()
-    weight, bias = encoder.head.embed.weight.detach().double(), encoder.head.embed.bias.detach().double()
+    weight, bias = (
+        encoder.head.embed.weight.detach().double(),
+        encoder.head.embed.bias.detach().double(),
+    )
     for row, column in itertools.product(range(4), range(4)):
         part = weight @ maps[0, :, row, column] / 16
-        assert found.maps[0][row, column] == pytest.approx(float(part @ other / one.norm() / other.norm()), abs=1e-6)
-    assert found.left_over[0] == pytest.approx(float(bias @ other / one.norm() / other.norm()), abs=1e-6)
+        assert found.maps[0][row, column] == pytest.approx(
+            float(part @ other / one.norm() / other.norm()), abs=1e-6
+        )
+    assert found.left_over[0] == pytest.approx(
+        float(bias @ other / one.norm() / other.norm()), abs=1e-6
+    )
 
 
 def test_mirrored_views_are_put_back_where_they_belong():
@@ -86,7 +95,9 @@ def test_mirrored_views_are_put_back_where_they_belong():
     found = alike_regions(encoder, first, second, flip=True)
     with torch.no_grad():
         rows = encoder(two()).double() + encoder(two().flip(-1)).double()
-    assert found.similarity == pytest.approx(float(torch.cosine_similarity(rows[0], rows[1], dim=0)), abs=1e-6)
+    assert found.similarity == pytest.approx(
+        float(torch.cosine_similarity(rows[0], rows[1], dim=0)), abs=1e-6
+    )
     mirrored = alike_regions(encoder, first.flip(-1), second, flip=True)
     np.testing.assert_allclose(mirrored.maps[0][:, ::-1], found.maps[0], atol=1e-6)
     assert found.maps[0].sum() + found.left_over[0] == pytest.approx(found.similarity, abs=1e-6)
@@ -118,15 +129,21 @@ def test_integrated_gradients_of_a_linear_embedding_are_known():
     found = integrated_gradients(embed, image, other, cells=3, steps=64)
     assert float(found.sum()) == pytest.approx(float(embed(image[None])[0, 0]), abs=1e-4)
     shares = (image * weights).sum(0)
-    expected = torch.stack([shares[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].sum() for r in range(3) for c in range(3)])
+    expected = torch.stack(
+        [shares[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].sum() for r in range(3) for c in range(3)]
+    )
     np.testing.assert_allclose(found.ravel() / found.sum(), expected / expected.sum(), atol=1e-6)
 
 
 def test_any_module_is_explained_by_gradients_and_says_so():
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 8), torch.nn.Tanh()).eval()
+    net = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(3 * 16 * 16, 8), torch.nn.Tanh()
+    ).eval()
     found = alike_regions(net, *two(16))
     assert not found.exact and found.maps[0].shape == (14, 14)
     assert "gradients" in found.summary and found.words(0).startswith("most from ")
     frame = found.to_frame()
-    assert len(frame) == 2 * 14 * 14 and frame.contribution.sum() == pytest.approx(sum(map(np.sum, found.maps)))
+    assert len(frame) == 2 * 14 * 14 and frame.contribution.sum() == pytest.approx(
+        sum(map(np.sum, found.maps))
+    )
     assert len(found.figure().data) == 2

@@ -13,7 +13,10 @@ def random():
 
 def test_overlap_counts_the_neighbours_that_stayed(random):
     one, other = (np.stack([random.permutation(50)[:7] for _ in range(20)]) for _ in range(2))
-    expected = [sum(neighbour in b for neighbour in a) / 7 for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+    expected = [
+        sum(neighbour in b for neighbour in a) / 7
+        for a, b in zip(one.tolist(), other.tolist(), strict=True)
+    ]
     np.testing.assert_allclose(spaces.overlap(one, other), expected)
     with pytest.raises(ValueError, match="cannot be compared"):
         spaces.overlap(one, other[:, :3])

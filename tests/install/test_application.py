@@ -24,7 +24,11 @@ def traps(tmp_path) -> Path:
 def test_a_persons_modules_in_the_folder_and_on_the_path_are_left_alone(traps):
     command = children.application("app", "--help")
     done = subprocess.run(
-        command, cwd=traps, env={**os.environ, "PYTHONPATH": str(traps)}, capture_output=True, text=True
+        command,
+        cwd=traps,
+        env={**os.environ, "PYTHONPATH": str(traps)},
+        capture_output=True,
+        text=True,
     )
     assert "Rankscope dashboard" in done.stdout and not caught(traps), done.stderr
 
@@ -52,4 +56,8 @@ def test_a_package_without_its_dashboard_says_so(tmp_path):
     (tmp_path / "lab" / "core" / "installed").mkdir(parents=True)
     runner = shutil.copy(application.__file__, tmp_path / "lab" / "core" / "installed")
     done = subprocess.run([sys.executable, "-P", runner, "app"], capture_output=True, text=True)
-    assert done.returncode and "install Rankscope again" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode
+        and "install Rankscope again" in done.stderr
+        and "Traceback" not in done.stderr
+    )

@@ -8,7 +8,10 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RENAMED = {"torch": "pytorch-cpu", "faiss-gpu": "faiss-cpu"}
-LEFT_OUT = {"kaleido", "rankscope"}  # the former draws stills with a browser, which a Binder has not
+LEFT_OUT = {
+    "kaleido",
+    "rankscope",
+}  # the former draws stills with a browser, which a Binder has not
 
 
 def names(requirements) -> set[str]:
@@ -28,8 +31,14 @@ def test_binder_brings_what_the_tutorials_need():
 
 def test_its_bounds_are_those_of_the_light_installation():
     light, binder = (
-        {one for one in yaml.safe_load((ROOT / path).read_text())["dependencies"] if isinstance(one, str)}
+        {
+            one
+            for one in yaml.safe_load((ROOT / path).read_text())["dependencies"]
+            if isinstance(one, str)
+        }
         for path in ("environment-light.yml", ".binder/environment.yml")
     )
-    own = {one for one in binder - light if re.match(r"(jupyterlab|ipy\w+|anywidget|nbconvert)\b", one)}
+    own = {
+        one for one in binder - light if re.match(r"(jupyterlab|ipy\w+|anywidget|nbconvert)\b", one)
+    }
     assert binder - light == own

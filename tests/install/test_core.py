@@ -66,7 +66,9 @@ OWN = {
 
 
 def alone(program: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", ALONE + program], cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", ALONE + program], cwd=ROOT, capture_output=True, text=True
+    )
 
 
 def test_losses_metrics_samplers_and_inspection_need_no_extra():
@@ -88,12 +90,16 @@ for name in ("runs", "train", "load", "model"):
 """)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 4 and all(line.endswith("not installed: pip install 'rankscope[train]'.") for line in lines)
+    assert len(lines) == 4 and all(
+        line.endswith("not installed: pip install 'rankscope[train]'.") for line in lines
+    )
 
 
 def test_the_command_says_what_to_type():
     for words in (["train"], ["doctor"], ["runs"], ["demo"]):
         done = alone(f"from lab.__main__ import main; sys.exit(main({words}))")
         assert done.returncode, words
-        assert "pip install 'rankscope[train]'." in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert (
+            "pip install 'rankscope[train]'." in done.stderr and "Traceback" not in done.stderr
+        ), done.stderr
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr

@@ -31,7 +31,9 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 TRACKED = (
-    subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.splitlines()
     if (ROOT / ".git").exists()
     else []
 )
@@ -73,12 +75,20 @@ def wheel(unpacked, tmp_path_factory) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_the_source_distribution_is_what_is_tracked(unpacked):
     made = {"PKG-INFO", "setup.cfg"}
-    found = {n: c for n, c in contents(unpacked).items() if n not in made and not n.startswith("rankscope.egg-info")}
+    found = {
+        n: c
+        for n, c in contents(unpacked).items()
+        if n not in made and not n.startswith("rankscope.egg-info")
+    }
     assert sorted(found) == sorted(TRACKED)
     assert not [name for name, content in found.items() if content != (ROOT / name).read_bytes()]
 
@@ -93,7 +103,11 @@ def test_the_wheel_is_the_package_with_its_tutorials_documents_and_dashboard(whe
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
         assert sorted(found) == sorted(inside)
-        assert not [name for name, source in inside.items() if archive.read(name) != (ROOT / source).read_bytes()]
+        assert not [
+            name
+            for name, source in inside.items()
+            if archive.read(name) != (ROOT / source).read_bytes()
+        ]
     assert wheel.stat().st_size < 21.5e6  # 5 of them are the example runs
 
 
@@ -101,12 +115,19 @@ def test_what_it_says_of_itself(wheel):
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         about = Parser().parsestr(archive.read(name).decode())
-    assert about["Name"] == "rankscope" and about["Author"] and about["Keywords"] and about.get_all("Classifier")
+    assert (
+        about["Name"] == "rankscope"
+        and about["Author"]
+        and about["Keywords"]
+        and about.get_all("Classifier")
+    )
     assert len(about.get_all("Project-URL")) >= 4
     page = about.get_payload()
     assert "## Two commands, from a checkout" in page and "CONTRIBUTING.md" in page
     targets = re.findall(r"\]\(([^)]*)\)", page)
-    assert not [target for target in targets if not target.startswith(("https://", "#"))], "a link that leads nowhere"
+    assert not [target for target in targets if not target.startswith(("https://", "#"))], (
+        "a link that leads nowhere"
+    )
 
 
 # ---------------------------------------------------------------------------------------------- installed
@@ -129,7 +150,9 @@ class Installed:
 
     def run(self, where: Path, *words) -> str:
         command = [self.bin / "lab", *map(str, words)]
-        done = subprocess.run(command, cwd=where, env=self.variables, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            command, cwd=where, env=self.variables, capture_output=True, text=True, timeout=600
+        )
         assert done.returncode == 0, f"{words}\n{done.stderr[-3000:]}"
         return done.stdout
 
@@ -137,7 +160,12 @@ class Installed:
         with open(where / "server.log", "wb") as log:
             command = [self.bin / "lab", *map(str, words)]
             return subprocess.Popen(
-                command, cwd=where, env=self.variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command,
+                cwd=where,
+                env=self.variables,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
 
@@ -148,7 +176,17 @@ def installed(wheel, tmp_path_factory) -> Installed:
     where = next((folder / "lib").glob("python*")) / "site-packages"
     (where / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
     python = str(folder / "bin" / "python")
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--no-compile"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+    ]
     # What others installed is not looked at: an editable Rankscope among the libraries would count as installed.
     subprocess.run([*pip, "--ignore-installed", "--quiet", wheel], check=True)
     made = Installed(folder)
@@ -233,7 +271,11 @@ def test_the_tutorials_open(installed, place):
     finally:
         ended(process)
     originals = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert {entry["name"] for entry in listed} == {*originals, "whole_lab.py", "docs"} and not caught(place)
+    assert {entry["name"] for entry in listed} == {
+        *originals,
+        "whole_lab.py",
+        "docs",
+    } and not caught(place)
 
 
 def test_the_dashboard_is_ours(installed, place, runs):

@@ -22,11 +22,23 @@ def project(tmp_path, monkeypatch):
 
 
 def git(folder, *words) -> str:
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def commit(folder) -> None:
-    git(folder, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "theirs")
+    git(
+        folder,
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.org",
+        "commit",
+        "--quiet",
+        "-m",
+        "theirs",
+    )
 
 
 def test_a_source_that_the_repository_holds_has_its_revision(project):

@@ -37,8 +37,13 @@ def small_tiles(monkeypatch):
 def batch(n, d, seed):
     draw = torch.Generator().manual_seed(seed)
     labels = torch.randint(5, (n,), generator=draw)
-    rows = torch.nn.functional.normalize(torch.randn(n, d, generator=draw, dtype=torch.float64), dim=1)
-    return 0.99 * rows, labels  # at 1 itself the gradient jumps, and rounding decides on which side a row's square is
+    rows = torch.nn.functional.normalize(
+        torch.randn(n, d, generator=draw, dtype=torch.float64), dim=1
+    )
+    return (
+        0.99 * rows,
+        labels,
+    )  # at 1 itself the gradient jumps, and rounding decides on which side a row's square is
 
 
 def compare(path, dtype, queries, items, *rest):
@@ -50,7 +55,9 @@ def compare(path, dtype, queries, items, *rest):
             histograms = function(leaves[0], leaves[-1], *rest)
         if function is soft_histograms:
             histograms = torch.stack(histograms, 1)
-        weights = torch.randn(histograms.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        weights = torch.randn(
+            histograms.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64
+        )
         (histograms * weights.to(histograms)).sum().backward()
         found.append([t.detach().double() for t in (histograms, *(leaf.grad for leaf in leaves))])
     close = 1e-10 if dtype == torch.float64 else 1e-5
@@ -60,7 +67,9 @@ def compare(path, dtype, queries, items, *rest):
 
 @pytest.mark.parametrize("kept", ["kept", "found again"])
 @pytest.mark.parametrize(
-    "path, dtype", [("plain", torch.float64), ("compiled", torch.float32)], ids=["plain", "compiled"]
+    "path, dtype",
+    [("plain", torch.float64), ("compiled", torch.float32)],
+    ids=["plain", "compiled"],
 )
 @pytest.mark.parametrize("low", LOW.values(), ids=LOW)
 @pytest.mark.parametrize("exclude_self", [True, False])

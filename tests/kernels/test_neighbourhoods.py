@@ -24,18 +24,26 @@ def batch(counts, d, spread, seed=0, dtype=torch.float64):
 
 def by_whole_matrices(rows, labels, k):
     similarities = rows @ rows.T
-    w = contextual_similarity((2 - 2 * similarities).clamp_min(0), Steps(k=k, eps=EPS, theta=ConstantGradient(ALPHA)))
+    w = contextual_similarity(
+        (2 - 2 * similarities).clamp_min(0), Steps(k=k, eps=EPS, theta=ConstantGradient(ALPHA))
+    )
     same = labels[:, None] == labels
     over = (similarities - MARGIN).clamp_min(0) * ~same
     return (same.to(w) - w).square().fill_diagonal_(0).sum(1), over.sum(1), (over > 0).sum(1)
 
 
 @pytest.mark.parametrize(
-    "path, dtype", [("plain", torch.float64), ("compiled", torch.float64), ("compiled", torch.float32)]
+    "path, dtype",
+    [("plain", torch.float64), ("compiled", torch.float64), ("compiled", torch.float32)],
 )
 @pytest.mark.parametrize(
     "counts, d, spread, k",
-    [([4] * 10, 16, 0.5, 4), ([5, 1, 9, 3, 1, 12], 8, 0.8, 5), ([2, 2, 3], 64, 2.0, 1), ([3, 4], 8, 0.5, 40)],
+    [
+        ([4] * 10, 16, 0.5, 4),
+        ([5, 1, 9, 3, 1, 12], 8, 0.8, 5),
+        ([2, 2, 3], 64, 2.0, 1),
+        ([3, 4], 8, 0.5, 40),
+    ],
     ids=["clusters", "unequal", "k of one", "k of all"],
 )
 def test_value_and_gradient(counts, d, spread, k, path, dtype, monkeypatch):
@@ -44,7 +52,9 @@ def test_value_and_gradient(counts, d, spread, k, path, dtype, monkeypatch):
     x, labels = batch(counts, d, spread)
     leaf, twin = x.to(dtype, copy=True).requires_grad_(), x.clone().requires_grad_()
     with force(path):
-        found = contextual_errors(torch.nn.functional.normalize(leaf, dim=1), labels, k, EPS, ALPHA, MARGIN)
+        found = contextual_errors(
+            torch.nn.functional.normalize(leaf, dim=1), labels, k, EPS, ALPHA, MARGIN
+        )
     expected = by_whole_matrices(torch.nn.functional.normalize(twin, dim=1), labels, k)
     draw = torch.Generator().manual_seed(1)
     weights = torch.randn(2, len(x), generator=draw, dtype=torch.float64)
@@ -65,7 +75,9 @@ def test_a_sparse_block_times_rows_is_the_dense_product(d, share):
     block = torch.randn(9, 600, generator=draw, dtype=torch.float64)
     block *= torch.rand(9, 600, generator=draw) < share
     product = torch.ones(9, numba_panels.padded(d), dtype=torch.float64)
-    numba_panels.add_block(block.numpy(), int((block != 0).sum()), numba_panels.panels(rows), product.numpy())
+    numba_panels.add_block(
+        block.numpy(), int((block != 0).sum()), numba_panels.panels(rows), product.numpy()
+    )
     torch.testing.assert_close(product[:, :d], 1 + block @ rows)
     assert (product[:, d:] == 1).all()
 

@@ -27,14 +27,18 @@ def afresh():
 def without(monkeypatch, afresh):
     def hide(name):
         real = importlib.util.find_spec
-        monkeypatch.setattr(importlib.util, "find_spec", lambda n, *rest: None if n == name else real(n, *rest))
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda n, *rest: None if n == name else real(n, *rest)
+        )
         forget()
 
     return hide
 
 
 def ranked():
-    x = torch.nn.functional.normalize(torch.randn(300, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+    x = torch.nn.functional.normalize(
+        torch.randn(300, 8, generator=torch.Generator().manual_seed(0)), dim=1
+    )
     labels = torch.arange(300) // 4
     return rank_sums(x, x, positive_pairs(labels, labels, True), Sigmoid(0.1), True)
 
@@ -59,7 +63,10 @@ def test_without_numba_plain_tensors_give_the_same(without):
     without("numba")
     assert path("cpu") == "plain" and paths.unavailable("compiled") == "numba is not installed"
     torch.testing.assert_close(ranked(), expected, rtol=1e-5, atol=1e-5)
-    with pytest.raises(ValueError, match="path 'compiled' is not available: numba is not installed"), force("compiled"):
+    with (
+        pytest.raises(ValueError, match="path 'compiled' is not available: numba is not installed"),
+        force("compiled"),
+    ):
         pass
 
 
@@ -75,5 +82,7 @@ def test_a_path_is_forced_by_the_environment(monkeypatch):
     with force("compiled"):
         assert path("cpu") == "compiled" and path("cuda") == "plain"
     monkeypatch.setenv(paths.VARIABLE, "quick")
-    with pytest.raises(ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from LAB_KERNELS\)"):
+    with pytest.raises(
+        ValueError, match=r"one of plain, compiled, triton, got 'quick' \(from LAB_KERNELS\)"
+    ):
         path("cpu")

@@ -11,7 +11,11 @@ from lab.kernels.cpu import products
 @pytest.fixture(params=[False, True], ids=["torch's", "oneDNN's"])
 def chosen(request, monkeypatch):
     """torch has the operator on every CPU that it brings oneDNN for; only the processor decides who is the quicker."""
-    monkeypatch.setattr(products, "onednn_is_quicker", lambda: request.param and torch.backends.mkldnn.is_available())
+    monkeypatch.setattr(
+        products,
+        "onednn_is_quicker",
+        lambda: request.param and torch.backends.mkldnn.is_available(),
+    )
 
 
 @pytest.mark.parametrize("m, n, d", [(256, 256, 512), (7, 3, 5), (1, 40, 64), (0, 4, 8)])
@@ -21,7 +25,9 @@ def test_products_against_float64(chosen, m, n, d, dtype):
     a, b = (torch.randn(rows, d, generator=draw, dtype=torch.float64) for rows in (m, n))
     target, of_tile = a.clone(), torch.randn(n, m, generator=draw, dtype=torch.float64).T
     close = dict(rtol=1e-9, atol=1e-9) if dtype == torch.float64 else dict(rtol=1e-5, atol=3e-4)
-    torch.testing.assert_close(products.product(a.to(dtype), b.to(dtype)), (a @ b.T).to(dtype), **close)
+    torch.testing.assert_close(
+        products.product(a.to(dtype), b.to(dtype)), (a @ b.T).to(dtype), **close
+    )
     found = target.to(dtype, copy=True)
     products.add_product(found, of_tile.to(dtype), b.to(dtype))
     torch.testing.assert_close(found, (target + of_tile @ b).to(dtype), **close)
@@ -52,5 +58,11 @@ def test_similarities_to_equal_rows_are_made_equal(dtype):
     products_of_all = rows @ rows.T
     tied = products.tie(products_of_all.clone(), products.repeats(rows))
     assert torch.equal(tied, products_of_all[:, names])  # the first of each kind stand in front
-    for unlike in (distinct, torch.eye(5, dtype=dtype), distinct[:1], distinct[:0], distinct[:, :0]):
+    for unlike in (
+        distinct,
+        torch.eye(5, dtype=dtype),
+        distinct[:1],
+        distinct[:0],
+        distinct[:, :0],
+    ):
         assert products.repeats(unlike) is None

@@ -31,7 +31,9 @@ def batch(counts, d=8, seed=0, spread=0.5, dtype=torch.float64):
     labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     labels = labels[torch.randperm(len(labels), generator=draw)]
     centres = torch.randn(len(counts), d, generator=draw, dtype=torch.float64)
-    rows = centres[labels] + spread * torch.randn(len(labels), d, generator=draw, dtype=torch.float64)
+    rows = centres[labels] + spread * torch.randn(
+        len(labels), d, generator=draw, dtype=torch.float64
+    )
     rows[1] = rows[0]
     return torch.nn.functional.normalize(rows, dim=1).to(dtype), labels
 
@@ -48,11 +50,17 @@ def both(function, expected, tensors, *rest, tolerance=1e-9):
     found = []
     for f in (function, expected):
         leaves = [t.clone().requires_grad_() for t in tensors]
-        sums = f(*(leaves if len(leaves) > 1 or f.__name__.startswith("mixed") else leaves * 2), *rest)
-        weights = torch.randn(len(sums), generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(sums)
+        sums = f(
+            *(leaves if len(leaves) > 1 or f.__name__.startswith("mixed") else leaves * 2), *rest
+        )
+        weights = torch.randn(
+            len(sums), generator=torch.Generator().manual_seed(1), dtype=torch.float64
+        ).to(sums)
         if sums.requires_grad:
             (sums * weights).sum().backward()
-        found.append((sums.detach(), [torch.zeros_like(t) if t.grad is None else t.grad for t in leaves]))
+        found.append(
+            (sums.detach(), [torch.zeros_like(t) if t.grad is None else t.grad for t in leaves])
+        )
     (value, grads), (value_expected, grads_expected) = found
     torch.testing.assert_close(value, value_expected, rtol=tolerance, atol=tolerance)
     for grad, grad_expected in zip(grads, grads_expected, strict=True):
@@ -71,7 +79,9 @@ def tiles(request, monkeypatch):
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__
+)
 def test_one_set(function, step, exclude_self, tiles):
     x, labels = batch(tiles)
     pairs = positives_of(labels, include_self=not exclude_self)
@@ -79,11 +89,20 @@ def test_one_set(function, step, exclude_self, tiles):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
-@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__
+)
 def test_references(function, step, tiles):
     x, labels = batch([3, 4, 1])
     ref, ref_labels = batch([5, 0, 9], seed=2)
-    both(function, getattr(reference, function.__name__), [x, ref], positives_of(labels, ref_labels), step, False)
+    both(
+        function,
+        getattr(reference, function.__name__),
+        [x, ref],
+        positives_of(labels, ref_labels),
+        step,
+        False,
+    )
 
 
 @pytest.mark.parametrize("step", STEPS[1:], ids=repr)
@@ -91,9 +110,20 @@ def test_mixed(step, tiles):
     exclude_self = tiles[0] == 1
     x, labels = batch([4, 3, 2, 1])
     parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
-    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    alpha = torch.rand(
+        len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64
+    )
     everyone = torch.cat([labels, labels[parents[:, 0]]])
-    both(mixed_rank_sums, reference.mixed_rank_sums, [x], parents, alpha, positives_of(everyone), step, exclude_self)
+    both(
+        mixed_rank_sums,
+        reference.mixed_rank_sums,
+        [x],
+        parents,
+        alpha,
+        positives_of(everyone),
+        step,
+        exclude_self,
+    )
 
 
 def test_order_of_pairs_is_kept():
@@ -102,7 +132,9 @@ def test_order_of_pairs_is_kept():
     shuffled = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(4))
     for function in (rank_sums, negative_rank_sums, positive_rank_sums):
         straight = function(x, x, pairs, Sigmoid(0.01), True)
-        torch.testing.assert_close(function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled])
+        torch.testing.assert_close(
+            function(x, x, pairs[shuffled], Sigmoid(0.01), True), straight[shuffled]
+        )
 
 
 def test_duplicates_tie_exactly():
@@ -115,7 +147,9 @@ def test_duplicates_tie_exactly():
     assert (sums - without >= 1).all()
 
 
-@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__
+)
 def test_no_pairs_give_an_empty_sum_with_a_zero_gradient(function):
     x = torch.eye(3).requires_grad_()
     sums = function(x, x, torch.empty(0, 2, dtype=torch.int64), Sigmoid(0.01), True)
@@ -156,7 +190,9 @@ def excess(queries, items, pairs, margin, exclude_self):
 
 
 @pytest.mark.parametrize(
-    "path, dtype", [("plain", torch.float64), ("compiled", torch.float32)], ids=["plain", "compiled"]
+    "path, dtype",
+    [("plain", torch.float64), ("compiled", torch.float32)],
+    ids=["plain", "compiled"],
 )
 @pytest.mark.parametrize("sparse", [-1.0, 1.0], ids=["tiles", "lists"])
 def test_excess_in_the_same_walk(path, dtype, sparse, small_tiles, tiles):
@@ -183,7 +219,8 @@ def test_positive_pairs(exclude_self):
     _, labels = batch([3, 4, 1, 6])
     labels = labels - 2
     assert torch.equal(
-        positive_pairs(labels, labels, exclude_self), positives_of(labels, include_self=not exclude_self)
+        positive_pairs(labels, labels, exclude_self),
+        positives_of(labels, include_self=not exclude_self),
     )
     others = torch.tensor([7, -2, 0, -2, 1])
     assert torch.equal(positive_pairs(labels, others, False), positives_of(labels, others))
@@ -210,12 +247,16 @@ def compare_compiled(function, x, *rest, tolerance=2e-5):
         found.append((sums.detach().double(), leaf.grad.double()))
     (value, grad), (value_expected, grad_expected) = found
     torch.testing.assert_close(value, value_expected, rtol=tolerance, atol=tolerance)
-    torch.testing.assert_close(grad, grad_expected, rtol=tolerance, atol=tolerance * float(grad_expected.abs().max()))
+    torch.testing.assert_close(
+        grad, grad_expected, rtol=tolerance, atol=tolerance * float(grad_expected.abs().max())
+    )
 
 
 KEPT = ["all tiles kept", "none kept", "all listed", "one tile", "one tile listed"]
 UNEQUAL = [1, 30, 1, 7, 3, 2, 40, 5, 5, 2]
-WALKS = list(product(KEPT, COMPILED, [True, False], [rank_sums, negative_rank_sums], [[4] * 25, UNEQUAL]))
+WALKS = list(
+    product(KEPT, COMPILED, [True, False], [rank_sums, negative_rank_sums], [[4] * 25, UNEQUAL])
+)
 """All ways of walking; every third has each pair of choices."""
 
 
@@ -229,7 +270,9 @@ def test_compiled_tiles(function, step, exclude_self, counts, kept, small_tiles)
     small_tiles.setattr(tiles, "WHOLE", 1000 if kept.startswith("one tile") else 0)
     x, labels = batch(counts, d=16)
     x[1] += 1e-3  # ties are for the plain path: rounding decides them here
-    compare_compiled(function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self)
+    compare_compiled(
+        function, x, positives_of(labels, include_self=not exclude_self), step, exclude_self
+    )
 
 
 @pytest.mark.parametrize("step", [*COMPILED, HPlus()], ids=repr)
@@ -241,24 +284,32 @@ def test_compiled_ranks_among_the_positives(step, exclude_self):
     compare_compiled(positive_rank_sums, x, pairs, step, exclude_self)
 
 
-@pytest.mark.parametrize("function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [rank_sums, negative_rank_sums, positive_rank_sums], ids=lambda f: f.__name__
+)
 def test_a_pair_that_is_listed_twice_is_refused(function):
     x, labels = batch([3, 3])
     pairs = positives_of(labels)
     query, item = pairs[3].tolist()
-    with pytest.raises(ValueError, match=f"each pair once, got query {query} with item {item} twice"):
+    with pytest.raises(
+        ValueError, match=f"each pair once, got query {query} with item {item} twice"
+    ):
         function(x, x, torch.cat([pairs, pairs[3:4]]), Sigmoid(0.1), True)
     function(x, x, pairs.flip(0), Sigmoid(0.1), True)  # in any order
 
 
 @pytest.mark.parametrize("step", COMPILED, ids=repr)
 @pytest.mark.parametrize("exclude_self", [True, False])
-@pytest.mark.parametrize("counts", [[4] * 12, [1, 9, 1, 7, 3, 2, 5, 5, 2]], ids=["equal", "unequal"])
+@pytest.mark.parametrize(
+    "counts", [[4] * 12, [1, 9, 1, 7, 3, 2, 5, 5, 2]], ids=["equal", "unequal"]
+)
 def test_compiled_mixtures(step, exclude_self, counts, small_tiles):
     x, labels = batch(counts, d=16)
     x[1] += 1e-3  # as above
     parents = torch.triu((labels[:, None] == labels).int(), 1).nonzero()
-    alpha = torch.rand(len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    alpha = torch.rand(
+        len(parents), generator=torch.Generator().manual_seed(3), dtype=torch.float64
+    )
     everyone = torch.cat([labels, labels[parents[:, 0]]])
     compare_compiled(mixed_rank_sums, x, parents, alpha, positives_of(everyone), step, exclude_self)
 
@@ -325,6 +376,9 @@ def test_autocast_does_not_reach_the_products():
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_bad_input_is_refused(change, sentence):
-    given = dict(queries=torch.zeros(3, 4), items=torch.zeros(3, 4), positives=torch.tensor([[0, 1]])) | change
+    given = (
+        dict(queries=torch.zeros(3, 4), items=torch.zeros(3, 4), positives=torch.tensor([[0, 1]]))
+        | change
+    )
     with pytest.raises(ValueError, match=sentence):
         rank_sums(**given, step=Sigmoid(0.01), exclude_self=True)

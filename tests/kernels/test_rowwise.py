@@ -27,7 +27,9 @@ def drawn(rows, width=5, seed=0):
 def two_terms(similarities, rows):
     """Values that are not symmetric, a sparse one and a dense one."""
     places = torch.arange(rows.start, rows.stop)[:, None]
-    near = (similarities - 0.1 * places).square() * (torch.arange(similarities.shape[1]) == places + 2)
+    near = (similarities - 0.1 * places).square() * (
+        torch.arange(similarities.shape[1]) == places + 2
+    )
     values = torch.stack([near.sum(1), (similarities * places).tanh().sum(1)], 1)
     return values, torch.ones_like(values)
 
@@ -50,7 +52,9 @@ def test_a_symmetric_sum_saves_a_product(blocks):
     rows = drawn(11)
 
     def terms(similarities, _):
-        return similarities.exp().sum(1, keepdim=True), torch.ones(len(similarities), 1, dtype=torch.float64)
+        return similarities.exp().sum(1, keepdim=True), torch.ones(
+            len(similarities), 1, dtype=torch.float64
+        )
 
     slopes = [
         torch.autograd.grad(sums_of_rows(rows, rows, terms, symmetric=symmetric)[0].sum(), rows)[0]
@@ -86,10 +90,16 @@ LIBRARY = {
     "triplet_margin": (library.TripletMarginLoss, {"margin": 0.3}),
     "smooth triplets": (library.TripletMarginLoss, {"margin": 0.3}),
     "margin": (library.MarginLoss, {"margin": 0.3, "beta": 1.1}),
-    "learnt margin": (library.MarginLoss, {"margin": 0.3, "beta": 1.1, "learn_beta": True, "nu": 0.1}),
+    "learnt margin": (
+        library.MarginLoss,
+        {"margin": 0.3, "beta": 1.1, "learn_beta": True, "nu": 0.1},
+    ),
     "nt_xent": (library.NTXentLoss, {"temperature": 0.2}),
     "multi_similarity": (library.MultiSimilarityLoss, {"alpha": 3.0, "beta": 20.0, "base": 0.4}),
-    "signal_to_noise_ratio_contrastive": (library.SignalToNoiseRatioContrastiveLoss, {"neg_margin": 1.5}),
+    "signal_to_noise_ratio_contrastive": (
+        library.SignalToNoiseRatioContrastiveLoss,
+        {"neg_margin": 1.5},
+    ),
 }
 NAMES = {"smooth triplets": "triplet_margin", "learnt margin": "margin"}
 OURS = {"smooth triplets": {"smooth": True}, "multi_similarity": {"miner": False}}
@@ -138,6 +148,8 @@ def test_ranks_of_few_positives_are_those_of_a_sort(monkeypatch):
             given = scores.clone().requires_grad_()
             values = blackbox_ap.blackbox_ap_values(given, positives, lam, 0.0)
             weights = torch.linspace(0.1, 2.0, 9, dtype=torch.float64)
-            found.append((values.detach(), torch.autograd.grad((values * weights).nansum(), given)[0]))
+            found.append(
+                (values.detach(), torch.autograd.grad((values * weights).nansum(), given)[0])
+            )
         torch.testing.assert_close(found[0][0], found[1][0], equal_nan=True)
         torch.testing.assert_close(found[0][1], found[1][1])

@@ -68,9 +68,21 @@ TARGETS = {kernel: ["80"] for kernel in KERNELS} | {"add_mixed_gradients": ["80"
 
 @needs_triton
 def test_kernels_give_what_the_plain_loops_give():
-    checks = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/gpu/triton_checks.py"]
+    checks = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/gpu/triton_checks.py",
+    ]
     done = subprocess.run(
-        checks, cwd=ROOT, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False
+        checks,
+        cwd=ROOT,
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-4000:]
 

@@ -31,7 +31,10 @@ def config(tiny):
 
 
 def runs_of(config, root, seeds):
-    return [lab.runs.create(config.changed("training.seed", seed), root, f"seed-{seed}") for seed in seeds]
+    return [
+        lab.runs.create(config.changed("training.seed", seed), root, f"seed-{seed}")
+        for seed in seeds
+    ]
 
 
 def assert_same_bits(one, other):
@@ -54,7 +57,10 @@ def cluster():
 def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster, config, tmp_path):
     made, nodes = cluster
     longer = config.changed("training.steps", 100).changed("training.checkpoint_every", 10)
-    here, there = runs_of(longer, tmp_path / "here", range(2)), runs_of(longer, tmp_path / "there", range(2))
+    here, there = (
+        runs_of(longer, tmp_path / "here", range(2)),
+        runs_of(longer, tmp_path / "there", range(2)),
+    )
     for run in here:
         assert _work.train_here(str(run.path), 1) == ""
     launcher = lab.launchers.create("ray", address=made.address)
@@ -63,7 +69,9 @@ def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster,
     for run in launcher.ended():
         if run is not None:
             ended.append(run.name)
-        elif not lost and any(one.checkpoint("last") for one in there):  # in the middle of a training
+        elif not lost and any(
+            one.checkpoint("last") for one in there
+        ):  # in the middle of a training
             made.remove_node(nodes[0], allow_graceful=False)
             lost = True
     assert lost and sorted(ended) == [run.name for run in there]
@@ -74,13 +82,17 @@ def test_runs_survive_the_death_of_a_node_and_are_those_of_this_machine(cluster,
 
 
 def test_a_node_that_does_not_see_the_folder_asks_for_a_shared_one(config, tmp_path):
-    assert "keep the folder of runs (--runs) where all nodes see it" in _work.train_here(str(tmp_path / "elsewhere"), 1)
+    assert "keep the folder of runs (--runs) where all nodes see it" in _work.train_here(
+        str(tmp_path / "elsewhere"), 1
+    )
 
 
 def test_what_fits_on_no_node_is_refused_before_anything_waits(cluster, config, tmp_path):
     made, _ = cluster
     (run,) = runs_of(config.changed("training.workers", 30), tmp_path, [0])
-    with pytest.raises(ValueError, match="No node of the cluster can take seed-0: it needs 31 processors"):
+    with pytest.raises(
+        ValueError, match="No node of the cluster can take seed-0: it needs 31 processors"
+    ):
         lab.launchers.create("ray", address=made.address).submit([run])
     assert run.state == "queued"
 
@@ -99,7 +111,9 @@ def test_submitit_runs_them_on_this_machine(config, tmp_path):
     launcher.submit(runs)
     assert all(run.snapshot().place == Sent("slurm") and run.snapshot().under_way for run in runs)
     ended = [run.name for run in launcher.ended() if run is not None]
-    assert sorted(ended) == [run.name for run in runs] and all(run.state == "finished" for run in runs)
+    assert sorted(ended) == [run.name for run in runs] and all(
+        run.state == "finished" for run in runs
+    )
 
 
 def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_path):
@@ -113,7 +127,9 @@ def test_a_job_near_its_time_limit_saves_itself_and_goes_on_later(config, tmp_pa
     job._process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     again = job.checkpoint(str(run.path))
     assert job._process.poll() == -signal.SIGTERM
-    assert run.state == "queued" and run.status["sentence"] == "Its time was up; it waits for Slurm."
+    assert (
+        run.state == "queued" and run.status["sentence"] == "Its time was up; it waits for Slurm."
+    )
     assert isinstance(again.function, SlurmJob) and again.args == (str(run.path),)
     assert _work.train_here(*again.args, 1) == "" and run.state == "finished"
     assert_same_bits(whole, run)
@@ -127,17 +143,26 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     small = needs_of(config, gpus=False)
     assert small.cpus == 1 and small.gpus == 0 and small.memory > _needs.PROCESS
     before = _needs._bytes_of.cache_info().misses
-    assert needs_of(config.changed("training.seed", 9).changed("training.steps", 3), gpus=False) == small
+    assert (
+        needs_of(config.changed("training.seed", 9).changed("training.steps", 3), gpus=False)
+        == small
+    )
     assert _needs._bytes_of.cache_info().misses == before
     large = needs_of(config.changed("sampler.batch_size", 12), gpus=False)
     assert large.memory > small.memory
     assert needs_of(config, gpus=True).gpus == 0  # device cpu asks for none
     assert needs_of(config, gpus=False, memory=3).memory == 3_000_000_000
     on_gpu = needs_of(config.changed("training.device", "auto"), gpus=True)
-    assert on_gpu.gpus == 1 and on_gpu.cpus == 1 + _needs.AHEAD and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
+    assert (
+        on_gpu.gpus == 1
+        and on_gpu.cpus == 1 + _needs.AHEAD
+        and on_gpu.memory > on_gpu.cpus * _needs.PROCESS
+    )
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
     chosen = config.changed("training.device", "cuda")
-    chosen = chosen.changed("metrics", ["mean_average_precision"]).changed("training.select_by", "mAP")  # as in recipes
+    chosen = chosen.changed("metrics", ["mean_average_precision"]).changed(
+        "training.select_by", "mAP"
+    )  # as in recipes
     assert needs_of(chosen, gpus=True).gpus == 1
 
 
@@ -148,4 +173,8 @@ def test_a_wish_in_the_folder_stops_a_run_and_is_taken_down(config, tmp_path):
         if record.kind == "stepped" and record.step == 2:
             stop_request.write(run)
         assert time.monotonic() and (record.kind != "stepped" or record.step < 50_000)
-    assert run.state == "stopped" and run.state in ENDED and not (run.path / stop_request.FILE).exists()
+    assert (
+        run.state == "stopped"
+        and run.state in ENDED
+        and not (run.path / stop_request.FILE).exists()
+    )

@@ -26,9 +26,28 @@ def main(folder: Path) -> None:
     from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 
-    words = ["train", "--data", "emoji7", "--data.test", "0.04", "--data.validation", "0.04", "--encoder", "small_cnn"]
+    words = [
+        "train",
+        "--data",
+        "emoji7",
+        "--data.test",
+        "0.04",
+        "--data.validation",
+        "0.04",
+        "--encoder",
+        "small_cnn",
+    ]
     words += ["--augmentation.size", "16", "--sampler.batch_size", "20", "--loss", "smooth_ap"]
-    words += ["--training.steps", str(STEPS), "--training.device", "cpu", "--runs", str(folder), "--name", "by-ray"]
+    words += [
+        "--training.steps",
+        str(STEPS),
+        "--training.device",
+        "cpu",
+        "--runs",
+        str(folder),
+        "--name",
+        "by-ray",
+    ]
     for patience in ("RAY_raylet_start_wait_time_s", "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"):
         os.environ.setdefault(patience, "300")  # on starved cores Ray gives up on what is only slow
     ray.init(num_cpus=2, include_dashboard=False, object_store_memory=100_000_000)

@@ -66,7 +66,9 @@ def average_precision(rows, labels, positive_step, negative_step, include_self):
 
 
 def smooth_ap(rows, labels, tau, include_self):
-    return average_precision(rows, labels, lambda t: sigmoid(t / tau), lambda t: sigmoid(t / tau), include_self)
+    return average_precision(
+        rows, labels, lambda t: sigmoid(t / tau), lambda t: sigmoid(t / tau), include_self
+    )
 
 
 def sup_ap(rows, labels, tau, rho, delta, offset, start, include_self):
@@ -84,10 +86,14 @@ def ap_loss(rows, labels, include_self):
 def calibration(rows, labels, alpha, beta, include_self):
     s, values = similarities(rows), []
     for q in range(len(rows)):
-        positives = [z for z in range(len(rows)) if labels[z] == labels[q] and (include_self or z != q)]
+        positives = [
+            z for z in range(len(rows)) if labels[z] == labels[q] and (include_self or z != q)
+        ]
         negatives = [z for z in range(len(rows)) if labels[z] != labels[q]]
         too_far = mean([(alpha - s[q][z]).clamp(min=0) for z in positives], rows)
-        too_near = mean([(s[q][z] - beta).clamp(min=0) for z in negatives], rows) if negatives else 0
+        too_near = (
+            mean([(s[q][z] - beta).clamp(min=0) for z in negatives], rows) if negatives else 0
+        )
         values.append(too_far + too_near)
     return torch.stack(values)
 
@@ -105,14 +111,22 @@ def threshold_consistent_margin(rows, labels, margin_pos, margin_neg, weight_pos
     """TCM as printed, pairs at a margin included: one number."""
     s, n = similarities(rows), len(rows)
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
-    far = [margin_pos - s[i][j] for i, j in pairs if labels[i] == labels[j] and s[i][j] <= margin_pos]
-    near = [s[i][j] - margin_neg for i, j in pairs if labels[i] != labels[j] and s[i][j] >= margin_neg]
-    return sum(w * torch.stack(part).mean() for w, part in ((weight_pos, far), (weight_neg, near)) if part)
+    far = [
+        margin_pos - s[i][j] for i, j in pairs if labels[i] == labels[j] and s[i][j] <= margin_pos
+    ]
+    near = [
+        s[i][j] - margin_neg for i, j in pairs if labels[i] != labels[j] and s[i][j] >= margin_neg
+    ]
+    return sum(
+        w * torch.stack(part).mean() for w, part in ((weight_pos, far), (weight_neg, near)) if part
+    )
 
 
 def class_anchor_margin(rows, labels, anchors, m, p, ordered=True):
     """003 eq. 4: one number."""
-    attraction = sum(((rows[i] - anchors[labels[i]]) ** 2).sum() / 2 for i in range(len(rows))) / len(rows)
+    attraction = sum(
+        ((rows[i] - anchors[labels[i]]) ** 2).sum() / 2 for i in range(len(rows))
+    ) / len(rows)
     repulsion = 0
     for i in range(len(anchors)):
         for j in range(len(anchors)):
@@ -174,7 +188,9 @@ def softbin_ap(rows, labels, bins, low, include_self):
 
 
 def rank_of(scores, x):
-    return 1 + sum(1 for z in range(len(scores)) if scores[z] > scores[x] or (scores[z] == scores[x] and z < x))
+    return 1 + sum(
+        1 for z in range(len(scores)) if scores[z] > scores[x] or (scores[z] == scores[x] and z < x)
+    )
 
 
 def blackbox_ap(s, labels, lam, margin):
@@ -185,7 +201,10 @@ def blackbox_ap(s, labels, lam, margin):
         positive = [labels[z] == labels[q] for z in range(n)]
         scores = [s[q, z].item() - margin * (0.5 if positive[z] else -0.5) for z in range(n)]
         ranks = [rank_of(scores, z) / n for z in range(n)]
-        among = [rank_of([v for v, p in zip(scores, positive, strict=True) if p], i) for i in range(sum(positive))]
+        among = [
+            rank_of([v for v, p in zip(scores, positive, strict=True) if p], i)
+            for i in range(sum(positive))
+        ]
         among = iter(among)
         of_rank = [0.0] * n
         precision = 0.0
@@ -238,7 +257,15 @@ def contextual_similarity(
 def contextual(rows, labels, k, eps, theta, delta_pos, delta_neg, s_tilde, lam, gamma, **steps):
     """004 eq. 6: one number."""
     n, w = len(rows), contextual_similarity(rows, k, eps, theta, **steps)
-    context = sum((float(labels[i] == labels[j]) - w[i][j]) ** 2 for i in range(n) for j in range(n) if i != j) / n**2
+    context = (
+        sum(
+            (float(labels[i] == labels[j]) - w[i][j]) ** 2
+            for i in range(n)
+            for j in range(n)
+            if i != j
+        )
+        / n**2
+    )
     contrast = contrastive_of_active_pairs(rows, labels, delta_pos, delta_neg)
     overall = sum(one for row in similarities(rows) for one in row) / n**2
     return lam * context + (1 - lam) * contrast + gamma * (s_tilde - overall) ** 2
@@ -255,6 +282,8 @@ def constant_gradient(alpha):
 
 def virtual(rows, labels, alpha):
     """Originals, then one mixture a pair of one class, in row order (000 eq. 8)."""
-    couples = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows)) if labels[i] == labels[j]]
+    couples = [
+        (i, j) for i in range(len(rows)) for j in range(i + 1, len(rows)) if labels[i] == labels[j]
+    ]
     mixtures = [a * rows[i] + (1 - a) * rows[j] for a, (i, j) in zip(alpha, couples, strict=True)]
     return torch.stack([*rows, *mixtures]), [*labels, *(labels[i] for i, _ in couples)]

@@ -21,8 +21,13 @@ CLASSES, DIM = 5, 6
 
 def with_variants():
     for name in losses.names():
-        variants = next((k.choices for k in describe(losses.get(name).Knobs) if k.name == "variant"), ("",))
-        yield from (pytest.param(name, {"variant": v} if v else {}, id=f"{name}-{v}".strip("-")) for v in variants)
+        variants = next(
+            (k.choices for k in describe(losses.get(name).Knobs) if k.name == "variant"), ("",)
+        )
+        yield from (
+            pytest.param(name, {"variant": v} if v else {}, id=f"{name}-{v}".strip("-"))
+            for v in variants
+        )
 
 
 def build(name, num_classes=CLASSES, dim=DIM, **knobs):
@@ -71,10 +76,14 @@ def test_float32_is_near_float64(name, knobs):
     rows, labels = batch(dtype=torch.float32)
     single, of_single = value_and_gradient(loss, rows, labels)
     assert single.dtype == of_single.dtype == torch.float32
-    double, of_double = value_and_gradient(loss.double(), rows.detach().double().requires_grad_(), labels)
+    double, of_double = value_and_gradient(
+        loss.double(), rows.detach().double().requires_grad_(), labels
+    )
     assert double.dtype == of_double.dtype == torch.float64
     torch.testing.assert_close(single.double(), double, rtol=2e-5, atol=1e-6)
-    torch.testing.assert_close(of_single.double(), of_double, rtol=1e-3, atol=1e-4 * float(of_double.abs().max()))
+    torch.testing.assert_close(
+        of_single.double(), of_double, rtol=1e-3, atol=1e-4 * float(of_double.abs().max())
+    )
 
 
 @every_loss
@@ -158,7 +167,9 @@ def test_a_value_that_is_not_finite_is_named_by_its_row(name, bad, what):
     rows = rows.detach()
     rows[3, 1] = rows[7, 0] = bad
     for call in (loss, loss.per_query):
-        with pytest.raises(ValueError, match=rf"row 3 of embeddings holds {what} \(first of 2 bad rows among 11\)"):
+        with pytest.raises(
+            ValueError, match=rf"row 3 of embeddings holds {what} \(first of 2 bad rows among 11\)"
+        ):
             call(rows, labels)
 
 
@@ -197,7 +208,9 @@ def test_references(name):
             loss(rows, labels, ref_emb=others, ref_labels=other_labels)
         assert loss(rows, labels, ref_emb=rows, ref_labels=labels) == loss(rows, labels)
         return
-    torch.testing.assert_close(loss(rows, labels, ref_emb=rows, ref_labels=labels), loss(rows, labels))
+    torch.testing.assert_close(
+        loss(rows, labels, ref_emb=rows, ref_labels=labels), loss(rows, labels)
+    )
     total = loss(rows, labels, ref_emb=others, ref_labels=other_labels)
     values = loss.per_query(rows, labels, others, other_labels)
     lonely = torch.tensor([label not in other_labels.tolist() for label in LABELS])
@@ -219,14 +232,19 @@ def test_third_argument_of_pytorch_metric_learning_trainers(name):
     loss = build(name).double().eval()
     rows, labels = batch()
     torch.testing.assert_close(loss(rows, labels, None), loss(rows, labels))
-    positives, negatives = torch.tensor([[2, 3], [3, 2], [2, 6]]).T, torch.tensor([[2, 0], [3, 1], [6, 8]]).T
+    positives, negatives = (
+        torch.tensor([[2, 3], [3, 2], [2, 6]]).T,
+        torch.tensor([[2, 0], [3, 1], [6, 8]]).T,
+    )
     mined = (*positives, *negatives)
     if loss.takes_mined_pairs:
         assert torch.isfinite(loss(rows, labels, mined))
     else:
         with pytest.raises(ValueError, match="takes no mined pairs; leave out the third argument"):
             loss(rows, labels, mined)
-    with pytest.raises(ValueError, match=r"third argument is a miner's indices tuple, got a tensor .*ref_emb="):
+    with pytest.raises(
+        ValueError, match=r"third argument is a miner's indices tuple, got a tensor .*ref_emb="
+    ):
         loss(rows, labels, rows.detach(), labels)
 
 

@@ -30,7 +30,9 @@ def test_signal_to_noise_of_equal_rows_is_the_librarys(dtype):
     torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "knobs"), [p for p in with_variants() if losses.get(p.values[0]).cosine])
+@pytest.mark.parametrize(
+    ("name", "knobs"), [p for p in with_variants() if losses.get(p.values[0]).cosine]
+)
 def test_a_second_derivative_is_refused_where_there_is_none(name, knobs):
     rows, labels = batch(PAIRED)
     with pytest.raises(RuntimeError, match=r"cannot be differentiated again, so create_graph=True"):
@@ -43,7 +45,10 @@ def test_the_other_losses_have_a_second_derivative(name):
     loss = build(name).double().eval()
     (slope,) = torch.autograd.grad(loss(rows, labels), rows, create_graph=True)
     (curvature,) = torch.autograd.grad(slope.square().sum(), rows)
-    step, direction = 1e-5, torch.randn(rows.shape, generator=torch.Generator().manual_seed(2), dtype=rows.dtype)
+    step, direction = (
+        1e-5,
+        torch.randn(rows.shape, generator=torch.Generator().manual_seed(2), dtype=rows.dtype),
+    )
 
     def penalty(at):
         at = at.detach().requires_grad_()
@@ -95,7 +100,10 @@ def test_very_long_and_very_short_rows_have_their_directions(name, dtype):
         plain = rows.clone().requires_grad_()
         one, other = loss(stretched, labels), loss(plain, labels)
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-        gradients = torch.autograd.grad(one, stretched)[0] * lengths, torch.autograd.grad(other, plain)[0]
+        gradients = (
+            torch.autograd.grad(one, stretched)[0] * lengths,
+            torch.autograd.grad(other, plain)[0],
+        )
         torch.testing.assert_close(*gradients, rtol=2e-3, atol=1e-4)
 
 
@@ -122,13 +130,17 @@ def test_torch_func_works_or_says_that_it_does_not(name):
     rows, labels = batch(PAIRED)
     rows = rows.detach()
     weights = dict(loss.named_parameters()) | dict(loss.named_buffers())
-    torch.testing.assert_close(torch.func.functional_call(loss, weights, (rows, labels)), loss(rows, labels))
+    torch.testing.assert_close(
+        torch.func.functional_call(loss, weights, (rows, labels)), loss(rows, labels)
+    )
     sentence = f"{type(loss).__name__} cannot be transformed by torch.func"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(RuntimeError, match=sentence):
             torch.func.vmap(lambda one: loss(one, labels))(rows[None].repeat(2, 1, 1))
-        if losses.get(name).cosine:  # its rows get unit length by a gradient that is written by hand
+        if losses.get(
+            name
+        ).cosine:  # its rows get unit length by a gradient that is written by hand
             with pytest.raises(RuntimeError, match=sentence):
                 torch.func.grad(lambda some: loss(some, labels))(rows)
             return
@@ -147,7 +159,9 @@ def test_a_tie_counts_as_the_knob_says():
         for lift in (False, True)
     }
     assert values[0] == pytest.approx(1 / 3) and values[1] == pytest.approx(exact)
-    roadmap = [losses.create("roadmap", lam=0.0, lift_ties=lift)(rows, labels) for lift in (False, True)]
+    roadmap = [
+        losses.create("roadmap", lam=0.0, lift_ties=lift)(rows, labels) for lift in (False, True)
+    ]
     assert roadmap[0] < roadmap[1]
 
 
@@ -166,6 +180,8 @@ def test_equal_rows_tie_wherever_they_stand(name, knobs, dtype):
     total, gradient = value_and_gradient(loss, rows.requires_grad_(), labels)
     for _ in range(4):
         order = torch.randperm(17, generator=draw)
-        again, moved = value_and_gradient(loss, rows.detach()[order].requires_grad_(), labels[order])
+        again, moved = value_and_gradient(
+            loss, rows.detach()[order].requires_grad_(), labels[order]
+        )
         torch.testing.assert_close(again, total)
         torch.testing.assert_close(moved, gradient[order], rtol=1e-4, atol=1e-5)

@@ -16,7 +16,10 @@ LABELS = [4, 0, 7, 7, 0, -2, 7, 4, 9, 7, 0]
 
 def rows(labels=LABELS, dim=5, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    centres = {label: torch.randn(dim, generator=generator, dtype=torch.float64) for label in sorted(set(labels))}
+    centres = {
+        label: torch.randn(dim, generator=generator, dtype=torch.float64)
+        for label in sorted(set(labels))
+    }
     noise = torch.randn(len(labels), dim, generator=generator, dtype=torch.float64)
     return torch.stack([centres[label] for label in labels]) + noise
 
@@ -27,7 +30,12 @@ def gradient(value, given):
 
 
 FEW = LABELS[:8]
-SHAPES = {"uneven": LABELS, "blocks": [0, 0, 0, 1, 1, 1, 2, 2, 2], "one class": [3] * 6, "pairs": [5, 1, 5, 1]}
+SHAPES = {
+    "uneven": LABELS,
+    "blocks": [0, 0, 0, 1, 1, 1, 2, 2, 2],
+    "one class": [3] * 6,
+    "pairs": [5, 1, 5, 1],
+}
 WIDE = {"tau": 0.1, "rho": 5.0, "delta": 0.2}
 BOUNDS = {"alpha": 0.9, "beta": 0.6}
 
@@ -40,21 +48,42 @@ def roadmap(rows, labels):
 MEANS = {
     "recall_at_k": [
         ({"k": (1, 2, 4)}, lambda r, y: reference.recall_at_k(r, y, (1, 2, 4), 1.0, 0.01, False)),
-        ({"k": (1, 3), "tau1": 0.5, "tau2": 0.1}, lambda r, y: reference.recall_at_k(r, y, (1, 3), 0.5, 0.1, False)),
-        ({"k": (2,), "variant": "released"}, lambda r, y: reference.recall_at_k(r, y, (2,), 1.0, 0.01, True)),
-        ({"k": (2,), "include_self": True}, lambda r, y: reference.recall_at_k(r, y, (2,), 1.0, 0.01, True)),
+        (
+            {"k": (1, 3), "tau1": 0.5, "tau2": 0.1},
+            lambda r, y: reference.recall_at_k(r, y, (1, 3), 0.5, 0.1, False),
+        ),
+        (
+            {"k": (2,), "variant": "released"},
+            lambda r, y: reference.recall_at_k(r, y, (2,), 1.0, 0.01, True),
+        ),
+        (
+            {"k": (2,), "include_self": True},
+            lambda r, y: reference.recall_at_k(r, y, (2,), 1.0, 0.01, True),
+        ),
     ],
     "smooth_ap": [
         ({"tau": 0.05}, lambda r, y: reference.smooth_ap(r, y, 0.05, False)),
         ({"tau": 0.05, "variant": "released"}, lambda r, y: reference.smooth_ap(r, y, 0.05, True)),
-        ({"variant": "released", "include_self": False}, lambda r, y: reference.smooth_ap(r, y, 0.01, False)),
+        (
+            {"variant": "released", "include_self": False},
+            lambda r, y: reference.smooth_ap(r, y, 0.01, False),
+        ),
     ],
     "sup_ap": [
         ({}, lambda r, y: reference.sup_ap(r, y, 0.01, 100.0, 0.05, None, 0.5, True)),
         (WIDE, lambda r, y: reference.sup_ap(r, y, 0.1, 5.0, 0.2, None, 0.5, True)),
-        ({**WIDE, "include_self": False}, lambda r, y: reference.sup_ap(r, y, 0.1, 5.0, 0.2, None, 0.5, False)),
-        ({"variant": "released"}, lambda r, y: reference.sup_ap(r, y, 0.01, 100.0, 0.05, 1.44, 0.5, True)),
-        ({"offset": 1.0, "start": 0.0}, lambda r, y: reference.sup_ap(r, y, 0.01, 100.0, 0.05, 1.0, 0.0, True)),
+        (
+            {**WIDE, "include_self": False},
+            lambda r, y: reference.sup_ap(r, y, 0.1, 5.0, 0.2, None, 0.5, False),
+        ),
+        (
+            {"variant": "released"},
+            lambda r, y: reference.sup_ap(r, y, 0.01, 100.0, 0.05, 1.44, 0.5, True),
+        ),
+        (
+            {"offset": 1.0, "start": 0.0},
+            lambda r, y: reference.sup_ap(r, y, 0.01, 100.0, 0.05, 1.0, 0.0, True),
+        ),
     ],
     "calibration": [
         ({}, lambda r, y: reference.calibration(r, y, 0.9, 0.6, False)),
@@ -68,13 +97,18 @@ MEANS = {
     "softbin_ap": [
         ({}, lambda r, y: reference.softbin_ap(r, y, 20, -1.0, True)),
         ({"bins": 7, "low": -0.5}, lambda r, y: reference.softbin_ap(r, y, 7, -0.5, True)),
-        ({"variant": "released", "include_self": False}, lambda r, y: reference.softbin_ap(r, y, 25, 0.0, False)),
+        (
+            {"variant": "released", "include_self": False},
+            lambda r, y: reference.softbin_ap(r, y, 25, 0.0, False),
+        ),
     ],
 }
 
 
 @pytest.mark.parametrize("shape", ["uneven", "one class"])
-@pytest.mark.parametrize(("name", "knobs", "formula"), [(name, *row) for name, table in MEANS.items() for row in table])
+@pytest.mark.parametrize(
+    ("name", "knobs", "formula"), [(name, *row) for name, table in MEANS.items() for row in table]
+)
 def test_means_over_queries(name, knobs, formula, shape):
     labels = SHAPES[shape]
     given = rows(labels).requires_grad_()
@@ -108,7 +142,10 @@ def test_calibration_as_released(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("margins", [(0.9, 0.6), (0.75, -0.1)])
 def test_margin_contrastive(shape, margins):
-    loss, labels = losses.create("margin_contrastive", delta_pos=margins[0], delta_neg=margins[1]), SHAPES[shape]
+    loss, labels = (
+        losses.create("margin_contrastive", delta_pos=margins[0], delta_neg=margins[1]),
+        SHAPES[shape],
+    )
     agrees(loss, labels, lambda r: reference.contrastive_of_active_pairs(r, labels, *margins))
 
 
@@ -135,15 +172,27 @@ def test_simix_mixes_similarities_as_if_rows_were_mixed(labels, include_self):
 
 def test_released_recall_cuts_k_to_the_batch():
     labels = [0, 0, 1, 1]
-    cut = losses.create("recall_at_k", k=(1, 16), variant="released")(rows(labels), torch.tensor(labels))
-    same = losses.create("recall_at_k", k=(1, 4), variant="released")(rows(labels), torch.tensor(labels))
-    assert cut == same != losses.create("recall_at_k", k=(1, 16), include_self=True)(rows(labels), torch.tensor(labels))
+    cut = losses.create("recall_at_k", k=(1, 16), variant="released")(
+        rows(labels), torch.tensor(labels)
+    )
+    same = losses.create("recall_at_k", k=(1, 4), variant="released")(
+        rows(labels), torch.tensor(labels)
+    )
+    assert (
+        cut
+        == same
+        != losses.create("recall_at_k", k=(1, 16), include_self=True)(
+            rows(labels), torch.tensor(labels)
+        )
+    )
 
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_class_anchor_margin(ordered):
     labels = [2, 0, 1, 2, 3, 0]
-    loss = losses.create("class_anchor_margin", num_classes=4, dim=5, init="random", ordered=ordered).double()
+    loss = losses.create(
+        "class_anchor_margin", num_classes=4, dim=5, init="random", ordered=ordered
+    ).double()
     with torch.no_grad():
         loss.anchors.mul_(0.7)
     given = rows(labels).requires_grad_()
@@ -208,7 +257,10 @@ STEPS = [
     ({"expansion": False}, {"expansion": False}),
     ({"intersection": False}, {"intersection": False}),
     ({"intersection": False, "expansion": False}, {"intersection": False, "expansion": False}),
-    ({"eps": 0.0, "k": 4, "alpha": 3.0}, {"eps": 0.0, "k": 4, "theta": reference.constant_gradient(3.0)}),
+    (
+        {"eps": 0.0, "k": 4, "alpha": 3.0},
+        {"eps": 0.0, "k": 4, "theta": reference.constant_gradient(3.0)},
+    ),
     ({"k": 8}, {"k": 8}),
 ]
 
@@ -228,8 +280,12 @@ STEP = Steps(k=3, eps=0.05, theta=ConstantGradient(10.0))
 def test_contextual_takes_k_from_the_batch():
     labels = SHAPES["blocks"]
     given, target = rows(labels), torch.tensor(labels)
-    assert losses.create("contextual")(given, target) == losses.create("contextual", k=3)(given, target)
-    assert losses.create("contextual")(given, target) != losses.create("contextual", k=2)(given, target)
+    assert losses.create("contextual")(given, target) == losses.create("contextual", k=3)(
+        given, target
+    )
+    assert losses.create("contextual")(given, target) != losses.create("contextual", k=2)(
+        given, target
+    )
 
 
 def test_contextual_gradient_correction_drops_what_pushes_positives_and_pulls_negatives():
@@ -252,7 +308,8 @@ def test_released_fast_ap_gradient_is_half_the_queries_too_large():
     labels = torch.tensor(LABELS)
     given = rows().requires_grad_()
     paper, released = (
-        torch.autograd.grad(losses.create("fast_ap", variant=v)(given, labels), given)[0] for v in ("paper", "released")
+        torch.autograd.grad(losses.create("fast_ap", variant=v)(given, labels), given)[0]
+        for v in ("paper", "released")
     )
     valid = sum(LABELS.count(label) > 1 for label in LABELS)
     torch.testing.assert_close(released, paper * valid / 2)
@@ -275,7 +332,9 @@ def test_memory_contrastive_sums_over_pairs(margin):
     """Three points by hand at 0, 60 and 90 degrees: a positive at cosine .5, negatives at 0 and cos 30."""
     angles = torch.tensor([0.0, 60.0, 90.0], dtype=torch.float64).deg2rad()
     points = torch.stack([angles.cos(), angles.sin()], dim=1)
-    found = losses.create("memory_contrastive", margin=margin).per_query(points, torch.tensor([0, 0, 1]))
+    found = losses.create("memory_contrastive", margin=margin).per_query(
+        points, torch.tensor([0, 0, 1])
+    )
     near = 3**0.5 / 2  # cos 30, above both margins; cos 90 is 0, above neither
     assert found[:2].tolist() == pytest.approx([0.5, 0.5 + near]) and found[2].isnan()
 
@@ -283,12 +342,16 @@ def test_memory_contrastive_sums_over_pairs(margin):
 def test_margin_with_a_boundary_for_each_class():
     """Each anchor is held to the boundary of its class; equal boundaries are one boundary."""
     given, labels = rows([0, 1, 1, 0, 2, 2]), torch.tensor([0, 1, 1, 0, 2, 2])
-    one, many = (losses.create("margin", boundaries=count, learn_beta=True).double() for count in (None, 3))
+    one, many = (
+        losses.create("margin", boundaries=count, learn_beta=True).double() for count in (None, 3)
+    )
     torch.testing.assert_close(many(given, labels), one(given, labels))
     with torch.no_grad():
         many.boundary[1] = 0.3
     assert not torch.isclose(many(given, labels), one(given, labels))
     many(given, labels).backward()
     assert many.boundary.grad.shape == (3,) and many.boundary.grad.abs().sum() > 0
-    with pytest.raises(ValueError, match="with 2 boundaries labels must run from 0 to 1, got 0 to 2"):
+    with pytest.raises(
+        ValueError, match="with 2 boundaries labels must run from 0 to 1, got 0 to 2"
+    ):
         losses.create("margin", boundaries=2)(given, labels)

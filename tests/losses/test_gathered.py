@@ -23,7 +23,9 @@ def an_encoder():
 LOSSES = {
     "smooth_ap": lambda: losses.create("smooth_ap"),
     "proxy_anchor": lambda: losses.create("proxy_anchor", num_classes=4, dim=3),
-    "memory": lambda: wrappers.create("cross_batch_memory", loss=losses.create("contrastive"), size=16, dim=3),
+    "memory": lambda: wrappers.create(
+        "cross_batch_memory", loss=losses.create("contrastive"), size=16, dim=3
+    ),
 }
 
 
@@ -34,7 +36,9 @@ def made(name):
 
 def start(rank, world, place, work, *given):
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{place}/store", rank=rank, world_size=world)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{place}/store", rank=rank, world_size=world
+    )
     try:
         torch.save(work(rank, *given), f"{place}/{rank}.pt")
     finally:
@@ -70,7 +74,11 @@ def two_steps(rank, name):
         loss.zero_grad()
         value = loss(encoder(rows), labels)
         value.backward()
-    return {"value": value.detach(), "gradients": gradients_of(encoder.module, loss.loss), "state": loss.state_dict()}
+    return {
+        "value": value.detach(),
+        "gradients": gradients_of(encoder.module, loss.loss),
+        "state": loss.state_dict(),
+    }
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -85,7 +93,9 @@ def test_two_processes_have_the_gradients_of_one(name, found):
     for one in (share["steps"][name] for share in found):
         torch.testing.assert_close(one["value"], value.detach(), atol=1e-6, rtol=1e-6)
         # Some losses raise e to 32 times a cosine, which magnifies its rounding as much.
-        torch.testing.assert_close(one["gradients"], gradients_of(encoder, loss), atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(
+            one["gradients"], gradients_of(encoder, loss), atol=1e-6, rtol=1e-5
+        )
         state = {f"loss.{key}": kept for key, kept in loss.state_dict().items()}
         torch.testing.assert_close(one["state"], state, atol=1e-6, rtol=1e-6)
 
@@ -97,10 +107,14 @@ def by_hand(rank):
     rows.requires_grad_()
     loss(rows, labels, ref_emb=rows.detach() + 1, ref_labels=labels).backward()
     torch.manual_seed(rank)
-    drawn = losses.gathered(lambda rows, labels: rows.sum() * 0 + torch.rand(()))(rows, labels).detach()
+    drawn = losses.gathered(lambda rows, labels: rows.sum() * 0 + torch.rand(()))(
+        rows, labels
+    ).detach()
     said = []
     for wrong in (rows, rows[0]), (rows, rows[:, :2]):
-        with pytest.raises(ValueError, match=r"Process 1 passes no valid batch|widths \[2, 6\]") as error:
+        with pytest.raises(
+            ValueError, match=r"Process 1 passes no valid batch|widths \[2, 6\]"
+        ) as error:
             losses.gathered(lambda rows, labels: rows.sum())(wrong[rank], labels)
         said.append(str(error.value))
     return {"grad": rows.grad, "drawn": drawn, "said": said}
@@ -110,7 +124,11 @@ def test_sums_references_draws_and_bad_input_in_two_processes(found):
     found = [share["by hand"] for share in found]
     rows, labels = a_batch()
     rows.requires_grad_()
-    losses.create("smooth_ap")(rows, labels, ref_emb=rows.detach() + 1, ref_labels=labels).backward()
-    torch.testing.assert_close(torch.cat([one["grad"] for one in found]), rows.grad, atol=1e-6, rtol=1e-6)
+    losses.create("smooth_ap")(
+        rows, labels, ref_emb=rows.detach() + 1, ref_labels=labels
+    ).backward()
+    torch.testing.assert_close(
+        torch.cat([one["grad"] for one in found]), rows.grad, atol=1e-6, rtol=1e-6
+    )
     assert found[0]["drawn"] == found[1]["drawn"]
     assert found[0]["said"] == found[1]["said"]

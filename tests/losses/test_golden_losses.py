@@ -17,7 +17,14 @@ EXPECTED = [
     # folder, loss, knobs, value, gradient, value per query
     ("rsk", "recall_at_k", {}, "paper_loss", "paper_grad", "paper_per_query"),
     ("rsk", "recall_at_k", RELEASED, "expected_loss", "expected_grad", "code_conv_per_query"),
-    ("rsk", "recall_at_k", {"include_self": True}, "code_conv_loss", "code_conv_grad", "code_conv_per_query"),
+    (
+        "rsk",
+        "recall_at_k",
+        {"include_self": True},
+        "code_conv_loss",
+        "code_conv_grad",
+        "code_conv_per_query",
+    ),
     ("smoothap", "smooth_ap", {}, "self_excluded_loss", "self_excluded_grad", None),
     ("smoothap", "smooth_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap", "sup_ap", {}, "paper_loss", "paper_grad", "per_query"),
@@ -32,8 +39,22 @@ EXPECTED = [
     ),
     ("supap_cfg144", "sup_ap", RELEASED, "expected_loss", "expected_grad", "per_query"),
     ("supap_cfg144", "sup_ap", {}, "paper_loss", "paper_grad", None),
-    ("supap_inat", "sup_ap", {"offset": 1.0, "start": 0.0}, "expected_loss", "expected_grad", "per_query"),
-    ("calibration", "calibration", {}, "paper_loss_self_excluded", "paper_grad_self_excluded", None),
+    (
+        "supap_inat",
+        "sup_ap",
+        {"offset": 1.0, "start": 0.0},
+        "expected_loss",
+        "expected_grad",
+        "per_query",
+    ),
+    (
+        "calibration",
+        "calibration",
+        {},
+        "paper_loss_self_excluded",
+        "paper_grad_self_excluded",
+        None,
+    ),
     (
         "calibration",
         "calibration",
@@ -55,8 +76,22 @@ EXPECTED = [
     ),
     ("fastap", "fast_ap", {}, "expected_loss", "expected_grad", None),
     ("fastap", "fast_ap", RELEASED, "expected_loss", "author_grad", None),
-    ("softbin_ap", "softbin_ap", {}, "roadmap_nq20_m1_1_loss", "roadmap_nq20_m1_1_grad_tangent", None),
-    ("softbin_ap", "softbin_ap", RELEASED, "naver_nq25_0_1_loss", "naver_nq25_0_1_grad_tangent", None),
+    (
+        "softbin_ap",
+        "softbin_ap",
+        {},
+        "roadmap_nq20_m1_1_loss",
+        "roadmap_nq20_m1_1_grad_tangent",
+        None,
+    ),
+    (
+        "softbin_ap",
+        "softbin_ap",
+        RELEASED,
+        "naver_nq25_0_1_loss",
+        "naver_nq25_0_1_grad_tangent",
+        None,
+    ),
     (
         "softbin_ap",
         "softbin_ap",
@@ -80,7 +115,9 @@ EXPECTED = [
 
 def in_both(folder):
     """Cases of a folder in float64, and the first two in float32."""
-    return [(case, torch.float64) for case in cases(folder)] + [(case, torch.float32) for case in cases(folder)[:2]]
+    return [(case, torch.float64) for case in cases(folder)] + [
+        (case, torch.float32) for case in cases(folder)[:2]
+    ]
 
 
 ON_BIN_EDGES = {("fastap", "ties_n16_m4_d8"), ("softbin_ap", "ties_n16_m4_d8")}
@@ -92,11 +129,15 @@ def every_case():
     for row in EXPECTED:
         there = [case for case in cases(row[0]) if row[3] in Golden(row[0], case)]
         for dtype, some in ((torch.float64, there), (torch.float32, there[:2])):
-            yield from (pytest.param(*row, case, dtype, id=f"{row[1]}-{row[3]}-{case}-{dtype}") for case in some)
+            yield from (
+                pytest.param(*row, case, dtype, id=f"{row[1]}-{row[3]}-{case}-{dtype}")
+                for case in some
+            )
 
 
 @pytest.mark.parametrize(
-    ("folder", "name", "knobs", "value", "gradient", "per_query", "case", "dtype"), list(every_case())
+    ("folder", "name", "knobs", "value", "gradient", "per_query", "case", "dtype"),
+    list(every_case()),
 )
 def test_loss(folder, name, knobs, value, gradient, per_query, case, dtype):
     golden = Golden(folder, case)
@@ -111,12 +152,18 @@ def test_loss(folder, name, knobs, value, gradient, per_query, case, dtype):
         (found,) = torch.autograd.grad(total, embeddings)
         assert_gradient(found, golden.tensor(gradient), embeddings, dtype)
     if per_query in golden:
-        for got, wanted in zip(loss.per_query(embeddings, labels), golden.tensor(per_query), strict=True):
-            assert got.isnan() or abs(float(got) - float(wanted)) < (1e-9 if dtype == torch.float64 else 5e-6)
+        for got, wanted in zip(
+            loss.per_query(embeddings, labels), golden.tensor(per_query), strict=True
+        ):
+            assert got.isnan() or abs(float(got) - float(wanted)) < (
+                1e-9 if dtype == torch.float64 else 5e-6
+            )
 
 
 @pytest.mark.parametrize("case", cases("smoothap_rect"))
-@pytest.mark.parametrize(("folder", "name"), [("smoothap_rect", "smooth_ap"), ("supap_rect", "sup_ap")])
+@pytest.mark.parametrize(
+    ("folder", "name"), [("smoothap_rect", "smooth_ap"), ("supap_rect", "sup_ap")]
+)
 @pytest.mark.parametrize("variant", ["paper", "released"])
 def test_references(folder, name, case, variant):
     golden = Golden(folder, case)
@@ -189,12 +236,16 @@ def test_class_anchor_margin(case):
     for part, knobs in parts.items():
         embeddings, labels = golden.input()
         shape = {"num_classes": len(anchors), "dim": anchors.shape[1], "init": "random"}
-        loss = losses.create("class_anchor_margin", **shape, m=golden.hp["m"], p=golden.hp["p"], **knobs).double()
+        loss = losses.create(
+            "class_anchor_margin", **shape, m=golden.hp["m"], p=golden.hp["p"], **knobs
+        ).double()
         with torch.no_grad():
             loss.anchors.copy_(anchors)
         total = loss(embeddings, labels)
         assert_value(total, golden.number(part))
-        of_rows, of_anchors = torch.autograd.grad(total, (embeddings, loss.anchors), materialize_grads=True)
+        of_rows, of_anchors = torch.autograd.grad(
+            total, (embeddings, loss.anchors), materialize_grads=True
+        )
         assert_gradient(of_rows, golden.tensor(f"{part}_grad_emb"))
         assert_gradient(of_anchors, golden.tensor(f"{part}_grad_anchors"))
         assert loss.predict(embeddings).tolist() == golden.data["pred_class_argmin"].tolist()
@@ -203,7 +254,9 @@ def test_class_anchor_margin(case):
 def test_base_vectors_are_the_golden_ones():
     golden = Golden("cam", "bal_n16_m4_d8__m2_p1_base")
     anchors = golden.tensor("anchors", torch.float32)
-    loss = losses.create("class_anchor_margin", num_classes=len(anchors), dim=anchors.shape[1], init="base")
+    loss = losses.create(
+        "class_anchor_margin", num_classes=len(anchors), dim=anchors.shape[1], init="base"
+    )
     torch.testing.assert_close(loss.anchors.detach(), anchors)
 
 
@@ -218,10 +271,17 @@ def test_contextual(case, dtype):
     }
 
     def part(number):
-        return lambda rows, labels: loss.parts(normalised(admit("test", rows, labels)))[number].mean()
+        return lambda rows, labels: loss.parts(normalised(admit("test", rows, labels)))[
+            number
+        ].mean()
 
     compared = 0
-    for name, value in {"L_context": part(0), "L_contrast": part(1), "L_reg": part(2), **totals}.items():
+    for name, value in {
+        "L_context": part(0),
+        "L_contrast": part(1),
+        "L_reg": part(2),
+        **totals,
+    }.items():
         embeddings, labels = golden.input(dtype)
         total = value(embeddings, labels)
         assert torch.isfinite(total)
@@ -233,7 +293,9 @@ def test_contextual(case, dtype):
     assert compared >= 2
 
 
-@pytest.mark.parametrize(("folder", "name"), [("proxynca_pp", "proxy_nca"), ("proxy_anchor", "proxy_anchor")])
+@pytest.mark.parametrize(
+    ("folder", "name"), [("proxynca_pp", "proxy_nca"), ("proxy_anchor", "proxy_anchor")]
+)
 @pytest.mark.parametrize(("case", "dtype"), in_both("proxy_anchor"))
 def test_proxies(folder, name, case, dtype):
     golden = Golden(folder, case)

@@ -32,9 +32,14 @@ def test_in_the_librarys_memory_as_in_ours(name):
 
 def test_a_miner_inside_reaches_pair_losses_and_is_refused_by_ranking_ones():
     rows, labels = batches(1)[0]
-    for name, told in (("contrastive", None), ("smooth_ap", "SmoothAP reads every pair of the batch")):
+    for name, told in (
+        ("contrastive", None),
+        ("smooth_ap", "SmoothAP reads every pair of the batch"),
+    ):
         loss = losses.for_pml(losses.create(name))
-        memory = CrossBatchMemory(loss, embedding_size=4, memory_size=24, miner=MultiSimilarityMiner(0.0))
+        memory = CrossBatchMemory(
+            loss, embedding_size=4, memory_size=24, miner=MultiSimilarityMiner(0.0)
+        )
         if told is None:
             assert memory(rows, labels) > 0
             continue

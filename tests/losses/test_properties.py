@@ -41,12 +41,16 @@ def test_sup_ap_is_above_the_true_ap_loss(batch, include_self):
 
 @SETTINGS
 @given(st.integers(2, 4), st.integers(3, 5), st.floats(0, 3), st.integers(0, 2**31))
-def test_the_contextual_part_is_zero_exactly_where_everything_is_ranked_right(k, classes, spread, seed):
+def test_the_contextual_part_is_zero_exactly_where_everything_is_ranked_right(
+    k, classes, spread, seed
+):
     """004, proposition 4.1: k images of each of more than two classes, eps 0; tight classes are ranked right."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(classes).repeat_interleave(k)
     centres = torch.randn(classes, DIM, generator=generator, dtype=torch.float64)
-    rows = centres[labels] + spread * torch.randn(len(labels), DIM, generator=generator, dtype=torch.float64)
+    rows = centres[labels] + spread * torch.randn(
+        len(labels), DIM, generator=generator, dtype=torch.float64
+    )
     scores = unit(rows) @ unit(rows).T
     assume(spread > 1e-3)  # no two scores are equal then
     others = ~torch.eye(len(labels), dtype=torch.bool)
@@ -61,15 +65,22 @@ def test_the_contextual_part_is_zero_exactly_where_everything_is_ranked_right(k,
 @given(st.data())
 def test_a_calibration_loss_of_zero_on_every_batch_leaves_no_gap(data):
     """001, section 3.2: items on a circle shared out into batches; positives within acos .9, others past acos .6."""
-    shares = data.draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=4))
+    shares = data.draw(
+        st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=4)
+    )
     near, far = st.floats(0, 25.8), st.floats(53.2, 180)
     query, label = torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.tensor([7])
     calibration = losses.create("calibration")
     inside, scores, relevant = [], [], []
     for positives, negatives in shares:
-        degrees = [data.draw(near) for _ in range(positives)] + [data.draw(far) for _ in range(negatives)]
+        degrees = [data.draw(near) for _ in range(positives)] + [
+            data.draw(far) for _ in range(negatives)
+        ]
         angles = torch.tensor(degrees, dtype=torch.float64).deg2rad()
-        items, labels = torch.stack([angles.cos(), angles.sin()], 1), torch.tensor([7] * positives + [0] * negatives)
+        items, labels = (
+            torch.stack([angles.cos(), angles.sin()], 1),
+            torch.tensor([7] * positives + [0] * negatives),
+        )
         assert calibration(query, label, None, items, labels) == 0
         own = (items @ query[0]).numpy()
         inside.append(average_precision(own, (labels == 7).numpy()))

@@ -37,11 +37,17 @@ def test_classification_losses_without_margin_equal_normalized_softmax(rows, nam
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (("margin_contrastive", {"delta_pos": 0.9}), ("calibration", {"variant": "released", "alpha": 0.9})),
+        (
+            ("margin_contrastive", {"delta_pos": 0.9}),
+            ("calibration", {"variant": "released", "alpha": 0.9}),
+        ),
         (("roadmap", {"lam": 0}), ("sup_ap", {})),
         (("roadmap", {"lam": 1}), ("calibration", {})),
         (("contextual", {"lam": 0, "gamma": 0}), ("margin_contrastive", {"delta_pos": 0.75})),
-        (("fast_ap", {"bins": 10}), ("softbin_ap", {"bins": 11, "low": -1.0, "include_self": False})),
+        (
+            ("fast_ap", {"bins": 10}),
+            ("softbin_ap", {"bins": 11, "low": -1.0, "include_self": False}),
+        ),
         (("blackbox_ap", {"margin": 0, "include_self": False}), ("smooth_ap", {"tau": 1e-9})),
     ],
 )

@@ -17,15 +17,25 @@ CLASSES = 9
 
 WRAPPED = {
     "simix": lambda: lab.wrappers.create("simix", loss=lab.losses.create("smooth_ap")),
-    "memory": lambda: lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("sup_ap"), size=60, dim=6),
+    "memory": lambda: lab.wrappers.create(
+        "cross_batch_memory", loss=lab.losses.create("sup_ap"), size=60, dim=6
+    ),
     "memory of its own": lambda: lab.wrappers.create(
-        "cross_batch_memory", loss=lab.losses.create("memory_contrastive"), size=50, dim=6, batch_weight=1.0
+        "cross_batch_memory",
+        loss=lab.losses.create("memory_contrastive"),
+        size=50,
+        dim=6,
+        batch_weight=1.0,
     ),
     "memory, contrastive": lambda: lab.wrappers.create(
         "with_contrastive",
-        loss=lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("recall_at_k"), size=60, dim=6),
+        loss=lab.wrappers.create(
+            "cross_batch_memory", loss=lab.losses.create("recall_at_k"), size=60, dim=6
+        ),
     ),
-    "margins": lambda: lab.wrappers.create("threshold_consistent_margin", loss=lab.losses.create("smooth_ap")),
+    "margins": lambda: lab.wrappers.create(
+        "threshold_consistent_margin", loss=lab.losses.create("smooth_ap")
+    ),
     "mixed recall": lambda: lab.losses.create("recall_at_k", simix=True),
     "released blackbox": lambda: lab.losses.create("blackbox_ap", variant="released"),
     "lifted ties": lambda: lab.losses.create("sup_ap", lift_ties=True),
@@ -163,13 +173,20 @@ def test_three_processes_compute_the_loss_of_one(name, found):
     near = {"atol": 1e-9, "rtol": 1e-6} if name in STEEP else {"atol": 1e-12, "rtol": 1e-11}
     compare(name, torch.float64, [share[name] for share in found], near)
     shared = weightless(name) and name not in WHOLE
-    assert all(share[name]["split"] == shared for share in found), "what is shared stands in docs/several-processes.md"
+    assert all(share[name]["split"] == shared for share in found), (
+        "what is shared stands in docs/several-processes.md"
+    )
 
 
 @pytest.mark.parametrize("name", FLOAT32)
 def test_compiled_tiles_are_shared_alike(name, found):
     with lab.kernels.force("compiled"):
-        compare(name, torch.float32, [share["float32"][name] for share in found], {"atol": 2e-6, "rtol": 1e-4})
+        compare(
+            name,
+            torch.float32,
+            [share["float32"][name] for share in found],
+            {"atol": 2e-6, "rtol": 1e-4},
+        )
     assert all(share["float32"][name]["split"] for share in found)
 
 

@@ -49,7 +49,9 @@ def test_equals_the_library(name, how):
 
 def test_swapped_triplets_stay_in_the_batch():
     ours = losses.create("triplet_margin", swap=True)
-    torch.testing.assert_close(ours(rows(), LABELS), library.TripletMarginLoss(swap=True)(rows(), LABELS))
+    torch.testing.assert_close(
+        ours(rows(), LABELS), library.TripletMarginLoss(swap=True)(rows(), LABELS)
+    )
     with pytest.raises(ValueError, match="swap .* takes no ref_emb"):
         ours(rows(), LABELS, ref_emb=rows(1), ref_labels=LABELS)
 
@@ -57,10 +59,20 @@ def test_swapped_triplets_stay_in_the_batch():
 CLASSES = {
     "proxy_nca": (library.ProxyNCALoss, {"temperature": 0.25}, {"softmax_scale": 4.0}, "proxies"),
     "proxy_anchor": (library.ProxyAnchorLoss, {"alpha": 8.0}, {"alpha": 8.0}, "proxies"),
-    "normalized_softmax": (library.NormalizedSoftmaxLoss, {"temperature": 0.2}, {"temperature": 0.2}, "W"),
+    "normalized_softmax": (
+        library.NormalizedSoftmaxLoss,
+        {"temperature": 0.2},
+        {"temperature": 0.2},
+        "W",
+    ),
     "cos_face": (library.CosFaceLoss, {"margin": 0.2}, {"margin": 0.2}, "W"),
     "arc_face": (library.ArcFaceLoss, {"margin": 10.0}, {"margin": 10.0}, "W"),
-    "soft_triple": (library.SoftTripleLoss, {"la": 5.0, "gamma": 0.3}, {"la": 5.0, "gamma": 0.3}, "fc"),
+    "soft_triple": (
+        library.SoftTripleLoss,
+        {"la": 5.0, "gamma": 0.3},
+        {"la": 5.0, "gamma": 0.3},
+        "fc",
+    ),
 }
 
 
@@ -78,7 +90,9 @@ def test_every_triplet_is_there_once():
     anchors, positives, negatives = every_triplet(admit("test", rows(), LABELS))
     found = list(zip(anchors.tolist(), positives.tolist(), negatives.tolist(), strict=True))
     n, y = range(len(LABELS)), LABELS.tolist()
-    wanted = {(a, p, z) for a in n for p in n for z in n if a != p and y[a] == y[p] and y[a] != y[z]}
+    wanted = {
+        (a, p, z) for a in n for p in n for z in n if a != p and y[a] == y[p] and y[a] != y[z]
+    }
     assert len(found) == len(wanted) and set(found) == wanted
 
 
@@ -100,7 +114,9 @@ def test_negatives_are_drawn_evenly_over_distances():
         assert (labels[anchors] != labels[negatives]).all()
         drawn += torch.bincount(negatives[anchors == 0], minlength=10)
     distances = [max(0.5, 2 * math.sin(a / 2)) for a in angles.tolist()]
-    weights = torch.tensor([float(y == 1 and d < 1.4) / density(d, 6) for d, y in zip(distances, labels, strict=True)])
+    weights = torch.tensor(
+        [float(y == 1 and d < 1.4) / density(d, 6) for d, y in zip(distances, labels, strict=True)]
+    )
     assert drawn.sum() == 400 and drawn[9] == drawn[8] == 0
     torch.testing.assert_close(drawn / drawn.sum(), weights / weights.sum(), atol=0.08, rtol=0)
 
@@ -108,13 +124,20 @@ def test_negatives_are_drawn_evenly_over_distances():
 def test_mined_triplets_are_averaged_over_those_that_violate_the_margin():
     loss, given = losses.create("triplet_margin", miner="distance_weighted"), rows()
     torch.manual_seed(3)
-    triples = list(zip(*(one.tolist() for one in loss.drawn(admit("test", unit(given), LABELS))), strict=True))
+    triples = list(
+        zip(*(one.tolist() for one in loss.drawn(admit("test", unit(given), LABELS))), strict=True)
+    )
     torch.manual_seed(3)
     total, points = loss(given, LABELS), unit(given)
-    terms = [(points[a] - points[p]).norm() - (points[a] - points[n]).norm() + 0.05 for a, p, n in triples]
+    terms = [
+        (points[a] - points[p]).norm() - (points[a] - points[n]).norm() + 0.05
+        for a, p, n in triples
+    ]
     wanted = torch.stack([term for term in terms if term > 0]).mean()
     torch.testing.assert_close(total, wanted)
-    torch.testing.assert_close(torch.autograd.grad(total, given)[0], torch.autograd.grad(wanted, given)[0])
+    torch.testing.assert_close(
+        torch.autograd.grad(total, given)[0], torch.autograd.grad(wanted, given)[0]
+    )
 
 
 def test_proxy_anchor_per_query_is_the_library_loss_of_each_example_alone():
@@ -122,4 +145,6 @@ def test_proxy_anchor_per_query_is_the_library_loss_of_each_example_alone():
     loss = losses.create("proxy_anchor", num_classes=4, dim=6, alpha=4, margin=0.3).double()
     rows, labels = torch.randn(9, 6, dtype=torch.float64), torch.randint(0, 4, (9,))
     alone = [loss(rows[i : i + 1], labels[i : i + 1]) for i in range(9)]  # computed by the library
-    torch.testing.assert_close(loss.per_query(rows, labels), torch.stack(alone), atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(
+        loss.per_query(rows, labels), torch.stack(alone), atol=1e-10, rtol=1e-10
+    )

@@ -25,7 +25,10 @@ def test_largest_logit_of_each_query_by_a_loop(evidence):
         right.append(float(np.argmax(logits) == label))
     found = metrics.create("classifier_accuracy")(evidence)
     np.testing.assert_array_equal(found.per_query["classifier accuracy"], right)
-    assert found.values["classifier accuracy"] == pytest.approx(np.mean(right)) and 0 < np.mean(right) < 1
+    assert (
+        found.values["classifier accuracy"] == pytest.approx(np.mean(right))
+        and 0 < np.mean(right) < 1
+    )
 
 
 def test_without_a_classifier_or_with_one_of_another_width_a_sentence_says_so(evidence):

@@ -15,7 +15,10 @@ from lab.metrics.clusters_f1 import pair_f1
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 3)), min_size=2, max_size=12))
 def test_f1_counts_pairs(pairs):
     labels, found = (np.array(column) for column in zip(*pairs, strict=True))
-    both = sum(labels[i] == labels[j] and found[i] == found[j] for i, j in combinations(range(len(labels)), 2))
+    both = sum(
+        labels[i] == labels[j] and found[i] == found[j]
+        for i, j in combinations(range(len(labels)), 2)
+    )
     in_cluster = sum(found[i] == found[j] for i, j in combinations(range(len(labels)), 2))
     in_class = sum(labels[i] == labels[j] for i, j in combinations(range(len(labels)), 2))
     if not in_cluster + in_class:
@@ -30,5 +33,7 @@ def test_f1_counts_pairs(pairs):
 @pytest.mark.parametrize("name", ["nmi", "ami", "clusters_f1"])
 def test_clear_clusters_are_found(name, make_evidence):
     points = np.repeat(np.eye(3), 5, axis=0) + np.random.default_rng(0).normal(size=(15, 3)) / 50
-    (value,) = metrics.create(name)(make_evidence(points.astype(np.float32), np.repeat([7, 1, 4], 5))).values.values()
+    (value,) = metrics.create(name)(
+        make_evidence(points.astype(np.float32), np.repeat([7, 1, 4], 5))
+    ).values.values()
     assert value == pytest.approx(1)

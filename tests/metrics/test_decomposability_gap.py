@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from lab import metrics
 from lab.metrics import decomposability_gap
-from lab.metrics.decomposability_gap import BatchCounts, batches, bound_8, bound_9, largest_bound_8, largest_bound_9
+from lab.metrics.decomposability_gap import (
+    BatchCounts,
+    batches,
+    bound_8,
+    bound_9,
+    largest_bound_8,
+    largest_bound_9,
+)
 
 
 def average_precision(similarity, positive):
@@ -24,7 +31,9 @@ def test_gap_by_loops(batch_size, make_random):
     evidence = make_random(n=60, classes=6, seed=4)
     vectors, labels = evidence.query.vectors, evidence.query.labels
     members = batches(60, batch_size, seed=3)
-    found = metrics.create("decomposability_gap", batch_size=batch_size, seed=3)(evidence).per_query["DG"]
+    found = metrics.create("decomposability_gap", batch_size=batch_size, seed=3)(
+        evidence
+    ).per_query["DG"]
     similarity = vectors @ vectors.T
     for i in range(60):
         others = np.arange(60) != i
@@ -37,7 +46,10 @@ def test_gap_by_loops(batch_size, make_random):
 
 
 def counts_of(positives, negatives, high_positives=None, high_negatives=None):
-    rows = [np.array([row]) for row in (positives, negatives, high_positives or positives, high_negatives or negatives)]
+    rows = [
+        np.array([row])
+        for row in (positives, negatives, high_positives or positives, high_negatives or negatives)
+    ]
     return BatchCounts(rows[0], rows[1], np.ones((1, len(positives))), rows[2], rows[3])
 
 
@@ -99,7 +111,9 @@ def every_way_of_looking():
 def batches_ranked_perfectly():
     """Two to five batches of scores for one query, of any sizes, all positives of a batch above its negatives."""
     scores = st.lists(st.integers(0, 20), max_size=5)
-    batch = st.tuples(scores, scores).map(lambda b: ([p + max(b[1], default=-1) + 1 for p in b[0]], b[1]))
+    batch = st.tuples(scores, scores).map(
+        lambda b: ([p + max(b[1], default=-1) + 1 for p in b[0]], b[1])
+    )
     return st.lists(batch, min_size=2, max_size=5)
 
 

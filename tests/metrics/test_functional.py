@@ -58,7 +58,9 @@ BY_HAND = {
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_list_by_hand(name):
-    scores = np.array([[0.5, 0.5, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]])  # the first two are equal: columns decide
+    scores = np.array(
+        [[0.5, 0.5, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]]
+    )  # the first two are equal: columns decide
     relevant = np.array([[False, True, False, True], [False] * 4])
     assert call(name, scores, relevant) == pytest.approx([BY_HAND[name], np.nan], nan_ok=True)
 
@@ -72,7 +74,11 @@ def test_a_relevant_item_that_is_not_listed_counts_as_lost(name):
 @pytest.mark.parametrize(
     ("scores", "relevant", "message"),
     [
-        (np.zeros(3), np.zeros(3, bool), r"one shape \[q g\], a row per query, got \[3\] and \[3\]"),
+        (
+            np.zeros(3),
+            np.zeros(3, bool),
+            r"one shape \[q g\], a row per query, got \[3\] and \[3\]",
+        ),
         (np.zeros((2, 3)), np.zeros((3, 2), bool), r"got \[2, 3\] and \[3, 2\]"),
         (np.zeros((2, 3)), np.zeros((2, 3), int), "relevant must be boolean, got int64"),
         (np.array([[0.0], [np.nan]]), np.zeros((2, 1), bool), "row 1 holds NaN"),

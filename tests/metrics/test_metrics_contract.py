@@ -22,10 +22,14 @@ def evidence(make_random, **more):
 def test_facts_and_values(name, make_random):
     metric, shown = metrics.create(name), evidence(make_random)
     assert metric.needs in ("ranking", "embeddings", "anchors", "classifier", "levels")
-    assert metric.higher_is_better is (name not in ("decomposability_gap", "opis")), "these two alone are errors"
+    assert metric.higher_is_better is (name not in ("decomposability_gap", "opis")), (
+        "these two alone are errors"
+    )
     low, high = metric.bounds
     found = metric(shown)
-    assert found.values and all(math.isfinite(v) and low <= v <= high for v in found.values.values())
+    assert found.values and all(
+        math.isfinite(v) and low <= v <= high for v in found.values.values()
+    )
     for column, values in found.per_query.items():
         assert values.shape == (len(shown.ranking),) and values.dtype == np.float64
         assert found.values[column] == pytest.approx(np.nanmean(values))
@@ -46,7 +50,9 @@ def test_perfect_and_worst_rankings_reach_the_bounds(name, make_ranking, make_ev
 @pytest.mark.parametrize("name", [n for n in metrics.names() if metrics.get(n).needs == "ranking"])
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), size=st.integers(4, 30))
-def test_order_of_images_and_names_of_classes_do_not_matter(name, seed, size, make_ranking, make_evidence):
+def test_order_of_images_and_names_of_classes_do_not_matter(
+    name, seed, size, make_ranking, make_evidence
+):
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(size, 3)), rng.integers(0, 4, size)
     points /= np.linalg.norm(points, axis=1, keepdims=True)

@@ -71,7 +71,9 @@ def test_it_is_the_definition(kind, gallery, make_evidence, monkeypatch):
 def test_thresholds_are_evenly_spaced_in_the_distance_and_reach_every_pair():
     for kind, rows in (("cosine", vectors(9, 2)), ("euclidean", 5 + vectors(9, 2, unit=False))):
         thresholds = pair_counts._thresholds(rows, rows, kind)
-        distances = np.sqrt(2 - 2 * thresholds[1:]) if kind == "cosine" else np.sqrt(-thresholds[1:])
+        distances = (
+            np.sqrt(2 - 2 * thresholds[1:]) if kind == "cosine" else np.sqrt(-thresholds[1:])
+        )
         assert np.ptp(np.diff(distances[:-20])) < 1e-4 and (np.diff(thresholds) > 0).all()
         images = EmbeddingSet(rows, np.arange(9) // 3, np.arange(9))
         counts = count_pairs(images, images, kind, np.arange(9), np.arange(9))
@@ -102,6 +104,8 @@ def test_judged_images_and_a_turned_range_are_refused(make_random, make_evidence
     from dataclasses import replace
 
     evidence = make_evidence(images.vectors, [0, 0, 1, 1, 2, 2])
-    graded = replace(evidence.ranking, positive_grades=np.zeros(len(evidence.ranking.positive_items), np.int8))
+    graded = replace(
+        evidence.ranking, positive_grades=np.zeros(len(evidence.ranking.positive_items), np.int8)
+    )
     with pytest.raises(ValueError, match="leave it out"):
         metrics.create("opis")(Evidence(graded, evidence.query, evidence.gallery))

@@ -11,7 +11,9 @@ def one_query(ranks, gallery=10, retrieved=None, grades=None):
     """A single query whose positives have these ranks."""
     lost = [rank == UNRANKED for rank in ranks]
     items = np.arange(len(ranks))
-    nothing = EmbeddingSet(np.zeros((1, 2), np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    nothing = EmbeddingSet(
+        np.zeros((1, 2), np.float32), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    )
     ranking = Ranking(
         np.full((1, 1), -1), np.full((1, 1), np.nan, np.float32), np.zeros(1, np.int64), np.zeros(gallery, np.int64),
         np.array([-1]), np.array([0, len(ranks)]), items, np.array(ranks, np.int64),
@@ -49,13 +51,22 @@ def test_by_hand(name, knobs, expected):
 def test_a_cut_ranking_states_its_denominator():
     cut = one_query([1, 3, UNRANKED, UNRANKED])
     assert value("mean_average_precision", cut) == pytest.approx((1 + 2 / 3) / 4)
-    assert value("mean_average_precision", cut, denominator="retrieved") == pytest.approx((1 + 2 / 3) / 2)
+    assert value("mean_average_precision", cut, denominator="retrieved") == pytest.approx(
+        (1 + 2 / 3) / 2
+    )
     names = [
-        list(metrics.create("mean_average_precision", denominator=d)(cut).values) for d in ("positives", "retrieved")
+        list(metrics.create("mean_average_precision", denominator=d)(cut).values)
+        for d in ("positives", "retrieved")
     ]
     assert names == [["mAP"], ["mAP (retrieved)"]]
     nothing = one_query([UNRANKED, UNRANKED])
-    for name in ("mean_average_precision", "mean_reciprocal_rank", "hit_rate_at_k", "map_at_r", "revisited_map"):
+    for name in (
+        "mean_average_precision",
+        "mean_reciprocal_rank",
+        "hit_rate_at_k",
+        "map_at_r",
+        "revisited_map",
+    ):
         found = metrics.create(name)(nothing)
         assert set(found.values.values()) == {0.0} and found.excluded == 0
     assert value("mean_average_precision", nothing, denominator="retrieved") == 0
@@ -89,7 +100,9 @@ def test_revisited_protocols(protocol, make_ranking):
     labels = np.zeros(12, np.int64), np.zeros(40, np.int64)
     ranking = make_ranking(query, gallery, *labels, relevant=relevant, grades=grade)
     embeddings = EmbeddingSet(query, labels[0], np.arange(12))
-    found = metrics.create("revisited_map", protocol=protocol)(Evidence(ranking, embeddings, embeddings))
+    found = metrics.create("revisited_map", protocol=protocol)(
+        Evidence(ranking, embeddings, embeddings)
+    )
     wanted = {"easy": {EASY}, "medium": {EASY, HARD}, "hard": {HARD}}[protocol]
     for i in range(12):
         positives = {j for j in relevant[i] if grade[j] in wanted}
@@ -100,6 +113,8 @@ def test_revisited_protocols(protocol, make_ranking):
 
 def test_junk_never_counts_as_positive():
     graded = one_query([1, 2, 3, 4], grades=[JUNK, EASY, JUNK, HARD])
-    assert value("mean_average_precision", graded) == 1.0  # without junk the positives are first and second
+    assert (
+        value("mean_average_precision", graded) == 1.0
+    )  # without junk the positives are first and second
     assert value("recall_at_k", graded, k=(1,)) == 0.5
     assert value("revisited_map", graded, protocol="hard") == 1.0

@@ -53,7 +53,11 @@ def words(notebook):
     text = re.sub(r"\$[^$]+\$", " x ", re.sub(r"\$\$.*?\$\$", " ", text, flags=re.DOTALL))
     folded = [ast.walk(ast.parse(cell.source)) for cell in code(notebook) if hidden(cell)]
     said = [node.value for nodes in folded for node in nodes if isinstance(node, ast.Constant)]
-    return len(re.findall(r"[^\W_][\w'’-]*", " ".join([text, *(one for one in said if isinstance(one, str))])))
+    return len(
+        re.findall(
+            r"[^\W_][\w'’-]*", " ".join([text, *(one for one in said if isinstance(one, str))])
+        )
+    )
 
 
 def test_eight_lessons_are_short_and_build_things():
@@ -75,25 +79,37 @@ def test_the_page_has_its_parts(path):
     prose, source = prose_of(notebook), "\n".join(c.source for c in code(notebook))
     parts = ["**Question.**", "**Goal.**", "Time:", "Exercise 1", "Exercise 2", "Break it", "Challenge",
              "](http://127.0.0.1:8501/", "**References.**", "arxiv.org", "## Solutions", "$$"]  # fmt: skip
-    parts += ["**Common mistakes.**", "## What you can do now"] if path in LESSONS else ["## Summary"]
+    parts += (
+        ["**Common mistakes.**", "## What you can do now"] if path in LESSONS else ["## Summary"]
+    )
     for part in parts:
         assert part in prose, f"{path.name} lacks {part!r}"
     assert len(re.findall(r"\bshow\(", source)) >= 2, "at least two live figures"
-    assert re.search(r"(?<![\d.,_])00[0-4]\b", prose) is None, "papers are named by their short titles"
+    assert re.search(r"(?<![\d.,_])00[0-4]\b", prose) is None, (
+        "papers are named by their short titles"
+    )
     first = next(i for i, c in enumerate(notebook.cells) if "contact_sheet(" in c.source)
-    assert first < notebook.cells.index(next(c for c in notebook.cells if "show(" in c.source)), "a picture comes first"
+    assert first < notebook.cells.index(next(c for c in notebook.cells if "show(" in c.source)), (
+        "a picture comes first"
+    )
     assert {"exercise-1", "exercise-2", "challenge"} == answers(notebook).keys()
-    assert len(re.findall(r"\b(?:check|built)\(", source)) >= 2, "two exercises with machine-checked answers"
+    assert len(re.findall(r"\b(?:check|built)\(", source)) >= 2, (
+        "two exercises with machine-checked answers"
+    )
     folded = [c for c in code(notebook) if hidden(c)]
     predictions = [c for c in code(notebook) if c.source.startswith("predict(")]
-    assert folded == [c for c in code(notebook) if c in predictions or "_mistakes = {" in c.source], (
-        "answers are folded"
+    assert folded == [
+        c for c in code(notebook) if c in predictions or "_mistakes = {" in c.source
+    ], "answers are folded"
+    assert predictions and all("answer" in c.metadata for c in predictions), (
+        "which the site tells who has predicted"
     )
-    assert predictions and all("answer" in c.metadata for c in predictions), "which the site tells who has predicted"
     if path in LESSONS:
         assert "twelve." in source, "the twelve emoji go through all lessons"
         slides = [cell.metadata["slide"] for cell in notebook.cells if "slide" in cell.metadata]
-        assert all(cell.metadata.get("slide") for cell in predictions), "a prediction's answer is on its slide"
+        assert all(cell.metadata.get("slide") for cell in predictions), (
+            "a prediction's answer is on its slide"
+        )
         assert len(slides) >= 6 and all(len(one.splitlines()) <= 6 for one in slides)
     assert statistics.median(len(c.source.splitlines()) for c in code(notebook)) <= 4
 
@@ -111,9 +127,15 @@ def test_the_page_reads_without_a_kernel(path):
             assert "image/png" in kinds, f"{path.name}: {cell.source!r} has no picture"
         assert not any(output.output_type == "error" for output in cell.outputs)
         said = json.dumps([output.get("data", {}).get("text/plain", "") for output in cell.outputs])
-        assert "np.float64" not in said and "tensor(" not in said and not re.search(r"\d\.\d{12}", said), cell.source
+        assert (
+            "np.float64" not in said
+            and "tensor(" not in said
+            and not re.search(r"\d\.\d{12}", said)
+        ), cell.source
         printed = json.dumps([output.get("text", "") for output in cell.outputs])
-        assert not re.search(r"\(\d+, \d+\)|[\[(]-?\d+\.\d+,", said + printed), f"raw tuple or list: {cell.source}"
+        assert not re.search(r"\(\d+, \d+\)|[\[(]-?\d+\.\d+,", said + printed), (
+            f"raw tuple or list: {cell.source}"
+        )
     assert path.stat().st_size < 3_000_000
 
 
@@ -126,7 +148,9 @@ def test_the_references_spell_out_each_short_title(path):
     for title in (title.short for title in lab.papers.tables.TITLES.values()):
         cited = rf"\b{title}" + ("," if title == "Contextual" else r"\b")  # it is a plain word, too
         if re.search(cited, page):
-            assert re.search(rf"\b{title}:", references), f"{path.name} names {title}, its references do not"
+            assert re.search(rf"\b{title}:", references), (
+                f"{path.name} names {title}, its references do not"
+            )
 
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -137,19 +161,30 @@ def test_stored_figures_say_what_they_say_today(path):
     """Of those that need no training. A picture is made with its words, so old words betray an old picture."""
     for cell in code(read(path)):
         name, knobs = shown(cell.source) or ("", {})
-        if not name or (lab.figures.get(name).tier == "toy_training" and knobs.get("data", "toy") == "toy"):
+        if not name or (
+            lab.figures.get(name).tier == "toy_training" and knobs.get("data", "toy") == "toy"
+        ):
             continue
         both = cell.outputs[0].data["text/plain"], repr(Live(lab.figures.create(name, **knobs)))
-        stored, today = (re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both)  # which, rounding decides
-        assert NUMBER.sub("#", stored) == NUMBER.sub("#", today), f"render {path.name}: {cell.source}"
-        before, now = ([float(number) for number in NUMBER.findall(text)] for text in (stored, today))
-        assert before == pytest.approx(now, rel=0.02, abs=2e-3), f"render {path.name}: {cell.source}"
+        stored, today = (
+            re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both
+        )  # which, rounding decides
+        assert NUMBER.sub("#", stored) == NUMBER.sub("#", today), (
+            f"render {path.name}: {cell.source}"
+        )
+        before, now = (
+            [float(number) for number in NUMBER.findall(text)] for text in (stored, today)
+        )
+        assert before == pytest.approx(now, rel=0.02, abs=2e-3), (
+            f"render {path.name}: {cell.source}"
+        )
 
 
 def test_the_count_of_claims_is_that_of_the_report():
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     counts = re.search(
-        r"Of (\d+) claims (\d+) “shows here”, (\d+) “not seen in a linear head, one split”, (\d+) “not tried", page
+        r"Of (\d+) claims (\d+) “shows here”, (\d+) “not seen in a linear head, one split”, (\d+) “not tried",
+        page,
     ).groups()
     slides = [cell.metadata.get("slide", "") for cell in read(LESSONS[7]).cells]
     (slide,) = [one for one in slides if "claims tried here" in one]
@@ -158,7 +193,9 @@ def test_the_count_of_claims_is_that_of_the_report():
 
 def test_the_lesson_says_what_verdicts_mean_in_the_words_of_the_report():
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    (cell,) = [one.source for one in read(LESSONS[7]).cells if "What the verdicts mean" in one.source]
+    (cell,) = [
+        one.source for one in read(LESSONS[7]).cells if "What the verdicts mean" in one.source
+    ]
     meanings = re.findall(r"(?m)^> (- \*.*)$", cell)
     assert len(meanings) == 3 and all(one in page for one in meanings)
 
@@ -167,7 +204,9 @@ def test_the_lesson_says_what_verdicts_mean_in_the_words_of_the_report():
 def kernel():
     """One kernel for all lessons, started by the first: loading torch and plotly takes longer than many of them."""
     manager = AsyncKernelManager(kernel_name="python3")
-    NotebookClient(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHORT)]), km=manager).execute()
+    NotebookClient(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHORT)]), km=manager
+    ).execute()
     yield manager
     run_sync(manager.shutdown_kernel)(now=True)
 
@@ -226,7 +265,9 @@ def unanswered(notebook):
     kept, inside = [], False
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", []) if cell.cell_type == "code" else []
-        inside = cell.cell_type == "code" and (inside or any(tag.startswith(("exercise", "challenge")) for tag in tags))
+        inside = cell.cell_type == "code" and (
+            inside or any(tag.startswith(("exercise", "challenge")) for tag in tags)
+        )
         kept += [cell] if inside else []
     return kept
 

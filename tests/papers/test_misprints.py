@@ -24,7 +24,11 @@ EXEMPT = {
     ("001", "NSoftmax", 2048): "its table prints the width of 512 besides, as the others do",
     ("001", "ProxyNCA++", 2048): "its table prints the width of 512 besides",
     ("000", "Cont. w/M", 512): "its table prints the width of 128 besides, as ROADMAP does",
-    ("002", "Proxy Anchor on BN-Inception", 512): "the deck prints ResNet-50 besides, as Contextual does",
+    (
+        "002",
+        "Proxy Anchor on BN-Inception",
+        512,
+    ): "the deck prints ResNet-50 besides, as Contextual does",
 }
 """Paper, method and width of rows that differ from another paper's row, and why that is no contradiction."""
 
@@ -45,7 +49,11 @@ def quoted_twice():
     """Rows that two papers take over for one method and data set, and the columns in which they differ."""
     for a, b in itertools.combinations([row for row in rows() if row.quoted], 2):
         apart = [c for c in a.values if c in b.values and a.values[c] != b.values[c]]
-        if a.paper != b.paper and (a.data, a.part, method(a)) == (b.data, b.part, method(b)) and apart:
+        if (
+            a.paper != b.paper
+            and (a.data, a.part, method(a)) == (b.data, b.part, method(b))
+            and apart
+        ):
             yield a, b, apart
 
 
@@ -56,8 +64,18 @@ def test_every_exemption_exempts_something():
 PAIRS = [pair for pair in quoted_twice() if not {names(pair[0]), names(pair[1])} & set(EXEMPT)]
 
 
-@pytest.mark.parametrize(("a", "b", "apart"), PAIRS, ids=[f"{a.method}, {a.data}, {b.paper}" for a, b, _ in PAIRS])
+@pytest.mark.parametrize(
+    ("a", "b", "apart"), PAIRS, ids=[f"{a.method}, {a.data}, {b.paper}" for a, b, _ in PAIRS]
+)
 def test_a_row_that_two_papers_print_differently_is_on_the_page(a, b, apart):
     numbers = [f"{100 * row.values[apart[0]]:.1f}" for row in (a, b)]
-    here = [line for line in LINES if any(plain(part).startswith(method(a)) for part in re.split(r"[|,]", line))]
-    assert any(all(number in line for number in numbers) for line in here), (a.told_source, b.told_source, numbers)
+    here = [
+        line
+        for line in LINES
+        if any(plain(part).startswith(method(a)) for part in re.split(r"[|,]", line))
+    ]
+    assert any(all(number in line for number in numbers) for line in here), (
+        a.told_source,
+        b.told_source,
+        numbers,
+    )

@@ -42,19 +42,32 @@ def sets(tmp_path_factory):
     return of
 
 
-def smaller(recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None) -> lab.runs.RunConfig:
+def smaller(
+    recipe: lab.papers.recipes.Recipe, where: dict, backbone: str | None
+) -> lab.runs.RunConfig:
     """The recipe through its ordinary knobs: four images of 32 pixels, one step, no downloads, another backbone."""
     sections = copy.deepcopy(recipe.sections)
     sections["data"] |= where
-    if not lab.data.get(sections["data"]["name"]).class_disjoint and "validation" in sections["data"]:
-        sections["data"]["validation"] = 0.4  # of three images of a class one, where the recipe's tenth is none
-    sections["augmentation"] |= {"size": 32} | ({"resize": 36} if "resize" in sections["augmentation"] else {})
+    if (
+        not lab.data.get(sections["data"]["name"]).class_disjoint
+        and "validation" in sections["data"]
+    ):
+        sections["data"]["validation"] = (
+            0.4  # of three images of a class one, where the recipe's tenth is none
+        )
+    sections["augmentation"] |= {"size": 32} | (
+        {"resize": 36} if "resize" in sections["augmentation"] else {}
+    )
     sections["testing"] = {**sections.get("testing", {}), "resize": 36}
     for wrapper in sections.get("wrappers", []):
         if wrapper["name"] == "cross_batch_memory":
             wrapper["size"] = 16
     encoder = sections["encoder"]
-    encoder |= {"freeze_batchnorm": encoder.get("pretrained", True), "pretrained": False, "image_size": 32}
+    encoder |= {
+        "freeze_batchnorm": encoder.get("pretrained", True),
+        "pretrained": False,
+        "image_size": 32,
+    }
     encoder["backbone"] = backbone or encoder["backbone"].partition(".")[0]
     if backbone:
         encoder.pop("drop_distillation", None)
@@ -80,7 +93,11 @@ def each_kind() -> list[str]:
         for section, given in recipe.sections.items():
             for one in given if isinstance(given, list) else [given]:
                 kinds.add(
-                    (section, one.get("name"), *(sorted(one) if section in ("loss", "sampler", "training") else ()))
+                    (
+                        section,
+                        one.get("name"),
+                        *(sorted(one) if section in ("loss", "sampler", "training") else ()),
+                    )
                 )
         if SMALL[family(recipe)] and kinds - known:
             chosen.append(name)
@@ -100,12 +117,16 @@ def test_a_recipe_trains_and_is_measured_as_published(name, sets, tmp_path):
     assert run.state == "finished"
     (step,) = run.metrics("stepped")
     assert math.isfinite(step["loss"])
-    published = {column for row in recipe.rows if row.data == config.data.name for column in row.values}
+    published = {
+        column for row in recipe.rows if row.data == config.data.name for column in row.values
+    }
     assert published <= set((run.scores("test") or {"values": {}})["values"])
 
 
 @pytest.mark.parametrize("name", ["ce_cifar100_r18", "cam_cifar100_r18"])
-def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(name, sets, tmp_path, monkeypatch):
+def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(
+    name, sets, tmp_path, monkeypatch
+):
     """003, section 4.2: of the classifier, or of the nearest anchor, on the validation images. Of two validations the
     first is told to have the higher accuracy and the second more of all else."""
     sections = yaml.safe_load(smaller(RECIPES[name], sets("cifar100"), SMALL["resnet"]).as_yaml())
@@ -125,17 +146,30 @@ def test_a_checkpoint_is_chosen_by_the_accuracy_of_the_class_weights(name, sets,
     list(lab.runs.execute(run))
     monkeypatch.undo()
     first, second = run.metrics("validated")
-    assert column in ("classifier accuracy", "anchor accuracy") and first["best"] and not second["best"]
+    assert (
+        column in ("classifier accuracy", "anchor accuracy")
+        and first["best"]
+        and not second["best"]
+    )
     assert main(["evaluate", str(run.path), "--evaluation.splits", "validation"]) == 0
     again = lab.runs.open(run.path).scores("validation")
     assert again["step"] == 1 and again["values"][column] == pytest.approx(measured[0])
 
 
-STEPPED = [(name, None) for name in {family(recipe): name for name, recipe in reversed(RECIPES.items())}.values()]
-OTHERS = [(name, small) for name, one in RECIPES.items() if (small := SMALL[family(one)]) and name not in KINDS]
+STEPPED = [
+    (name, None)
+    for name in {family(recipe): name for name, recipe in reversed(RECIPES.items())}.values()
+]
+OTHERS = [
+    (name, small)
+    for name, one in RECIPES.items()
+    if (small := SMALL[family(one)]) and name not in KINDS
+]
 
 
-@pytest.mark.parametrize("name, backbone", STEPPED + [pytest.param(*one, marks=pytest.mark.soak) for one in OTHERS])
+@pytest.mark.parametrize(
+    "name, backbone", STEPPED + [pytest.param(*one, marks=pytest.mark.soak) for one in OTHERS]
+)
 def test_a_recipe_makes_a_step(name, backbone, sets):
     """One of each family as published; every recipe that is not trained above, on the miniature of its family."""
     recipe = RECIPES[name]
@@ -154,7 +188,8 @@ def test_a_recipe_makes_a_step(name, backbone, sets):
     parts.optimiser.step()
     assert torch.isfinite(found.loss) and len(found.embeddings) == len(batch.labels)
     assert backbone or (
-        found.embeddings.shape[1] == parts.encoder.dim and recipe.rows[0].dim in (None, parts.encoder.dim)
+        found.embeddings.shape[1] == parts.encoder.dim
+        and recipe.rows[0].dim in (None, parts.encoder.dim)
     )
     assert backbone or any(not torch.equal(a, b) for a, b in zip(before, weights, strict=True))
 
@@ -167,9 +202,15 @@ def test_heads_say_what_the_numbers_say():
         for row in recipe.rows:
             assert f"{row.scores} ({row.source})." in head, name
             assert row.loss == recipe.sections["loss"]["name"]
-            assert row.data in (recipe.sections["data"]["name"], "revisited_oxford", "revisited_paris")
+            assert row.data in (
+                recipe.sections["data"]["name"],
+                "revisited_oxford",
+                "revisited_paris",
+            )
             assert row.size in (None, recipe.sections["augmentation"]["size"])
-            assert not (told := re.search(r"\d+ minutes an epoch", row.note)) or told[0] in head, name
+            assert not (told := re.search(r"\d+ minutes an epoch", row.note)) or told[0] in head, (
+                name
+            )
         assert f"Expected on one modern GPU, estimated, not measured: {recipe.cost}." in head, name
         assert "From the paper: " in head and ("Beyond the paper" in head or "Chosen here" in head)
 
@@ -177,18 +218,32 @@ def test_heads_say_what_the_numbers_say():
 def test_what_the_authors_trained_is_what_their_code_computes():
     """Not Contextual's of section 5: that code swaps the roles of lambda, and which lambda it was given is unknown."""
     unknown = {"Contextual, table 2", "Contextual, table 3"}
-    own = {"000": ("recall_at_k", "smooth_ap"), "001": ("roadmap", "sup_ap"), "004": ("contextual",)}
+    own = {
+        "000": ("recall_at_k", "smooth_ap"),
+        "001": ("roadmap", "sup_ap"),
+        "004": ("contextual",),
+    }
     for name, recipe in RECIPES.items():
-        loss, papers = recipe.sections["loss"], {row.paper for row in recipe.rows if row.source not in unknown}
+        loss, papers = (
+            recipe.sections["loss"],
+            {row.paper for row in recipe.rows if row.source not in unknown},
+        )
         if any(loss["name"] in own.get(paper, ()) for paper in papers):
-            assert loss.get("variant") == "released" and "as the paper prints it: `--loss.variant paper" in " ".join(
+            assert loss.get(
+                "variant"
+            ) == "released" and "as the paper prints it: `--loss.variant paper" in " ".join(
                 recipe.head.split()
             ), name
 
 
 def test_every_published_recipe_is_there_and_every_recipe_published():
     assert {row.recipe for row in lab.papers.tables.rows() if row.recipe} == set(RECIPES)
-    assert {row.paper for row in lab.papers.tables.rows() if row.recipe} == {"000", "001", "003", "004"}
+    assert {row.paper for row in lab.papers.tables.rows() if row.recipe} == {
+        "000",
+        "001",
+        "003",
+        "004",
+    }
 
 
 def test_every_recipe_is_legal_and_chooses_its_checkpoint_by_a_column_that_is_measured():
@@ -202,14 +257,24 @@ def test_every_recipe_is_legal_and_chooses_its_checkpoint_by_a_column_that_is_me
 def test_the_papers_settings_stand_in_the_recipes():
     """A sample, read from the papers once more by hand."""
     rsk = RECIPES["rsk_simix_sop_r50_512"].sections
-    assert rsk["sampler"] == {"name": "m_per_class", "batch_size": 4000, "per_class": 4, "short_classes": "leave_out"}
+    assert rsk["sampler"] == {
+        "name": "m_per_class",
+        "batch_size": 4000,
+        "per_class": 4,
+        "short_classes": "leave_out",
+    }
     assert rsk["loss"]["k"] == [1, 2, 4, 8, 12, 16, 20, 24, 28, 32] and rsk["loss"]["tau2"] == 0.01
     assert RECIPES["rsk_cars196_vitb16_512"].sections["sampler"]["batch_size"] == 392
     assert RECIPES["rsk_landmarks_r101_2048"].sections["loss"]["k"] == [1, 2, 4]
     assert RECIPES["rsk_landmarks_r101_2048"].sections["training"]["steps"] == 500
     assert RECIPES["roadmap_cub200_r50_512"].sections["encoder"]["pooling"] == "max"
     xbm = RECIPES["xbm_sop_r50_512_b64"].sections["wrappers"][0]
-    assert xbm == {"name": "cross_batch_memory", "size": 59_551, "unique": True, "batch_weight": 1.0}
+    assert xbm == {
+        "name": "cross_batch_memory",
+        "size": 59_551,
+        "unique": True,
+        "batch_weight": 1.0,
+    }
     assert RECIPES["cam_food101_r101"].sections["sampler"]["batch_size"] == 128
     contextual = RECIPES["contextual_sop_r50_512_256"].sections
     assert contextual["loss"]["lam"] == 0.4 and contextual["training"]["steps"] == 80 * 655
@@ -226,12 +291,14 @@ def test_cost_is_work_over_rate():
     cost = Cost.of(given)
     assert cost.hours == pytest.approx(100 * 1000 * 4 * (4 * 8.2) * 1e9 / 20e12 / 3600)
     assert str(cost) == "0.18 h = 100 steps x 1,000 images x 4 passes x 32.8 GFLOP / 20 TFLOP/s"
-    assert Cost.of({**given, "training": {"steps": 100, "precision": "bfloat16"}}).hours == pytest.approx(
-        cost.hours * 3 / 4 * 20 / 50
-    )
+    assert Cost.of(
+        {**given, "training": {"steps": 100, "precision": "bfloat16"}}
+    ).hours == pytest.approx(cost.hours * 3 / 4 * 20 / 50)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "resnet50", "vit_base_patch32_224", "swin_tiny_patch4_window7_224"])
+@pytest.mark.parametrize(
+    "name", ["resnet18", "resnet50", "vit_base_patch32_224", "swin_tiny_patch4_window7_224"]
+)
 def test_the_work_of_an_image_is_what_torch_counts(name):
     import timm
 
@@ -240,7 +307,9 @@ def test_the_work_of_an_image_is_what_torch_counts(name):
     with FlopCounterMode(display=False) as counted:
         model(image)
     assert counted.get_total_flops() / 1e9 == pytest.approx(NETWORKS[name][0], rel=0.02)
-    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(NETWORKS[name][1], abs=0.06)
+    assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(
+        NETWORKS[name][1], abs=0.06
+    )
 
 
 def test_the_command_lists_prints_and_tells(capsys):
@@ -252,4 +321,7 @@ def test_the_command_lists_prints_and_tells(capsys):
     assert capsys.readouterr().out == lab.papers.recipes.path("rsk_sop_r50_512").read_text()
     assert main(["list", "recipes", "rsk_sop_r50_512", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["published"][0]["values"]["r@1"] == 0.828 and told["config"]["sampler"]["batch_size"] == 4000
+    assert (
+        told["published"][0]["values"]["r@1"] == 0.828
+        and told["config"]["sampler"]["batch_size"] == 4000
+    )

@@ -22,7 +22,8 @@ def the(data, method, encoder, dim, table=None, part=""):
     (row,) = [
         r
         for r in rows(data=(data,))
-        if (r.method, r.encoder, r.dim, r.part) == (method, encoder, dim, part) and table in (None, r.source)
+        if (r.method, r.encoder, r.dim, r.part) == (method, encoder, dim, part)
+        and table in (None, r.source)
     ]
     return row
 
@@ -46,8 +47,14 @@ def test_no_row_stands_twice():
 
 
 ROWS = {
-    ("000", "table 2"): 96,  # 32 methods with a backbone, on the sets that each has numbers for; VehicleID is three
-    ("000", "table 3"): 26,  # 5 rows: two sets without and with distractors, two means; AP of GLDv1 has two of them
+    (
+        "000",
+        "table 2",
+    ): 96,  # 32 methods with a backbone, on the sets that each has numbers for; VehicleID is three
+    (
+        "000",
+        "table 3",
+    ): 26,  # 5 rows: two sets without and with distractors, two means; AP of GLDv1 has two of them
     ("000", "section 4.3"): 10,
     ("001", "table 1"): 15,
     ("001", "table 2"): 4,
@@ -66,7 +73,10 @@ ROWS = {
     ("004", "table 3"): 22,
     ("004", "table 4"): 38,
     ("004", "table 5"): 16,
-    ("004", "table 6"): 57,  # 6 losses on three sets, without and with two targets, and the contextual loss with one
+    (
+        "004",
+        "table 6",
+    ): 57,  # 6 losses on three sets, without and with two targets, and the contextual loss with one
     ("004", "table 7"): 32,
     ("004", "table 8"): 10,
     ("004", "table 9"): 21,
@@ -96,7 +106,9 @@ def test_every_row_of_a_loss_that_is_not_quoted_is_trained_by_a_command():
     for row in rows():
         if row.loss and not row.quoted:
             assert row.command, row
-            assert lab.papers.recipes.get(row.recipe or row.like).sections["loss"]["name"] == row.loss
+            assert (
+                lab.papers.recipes.get(row.recipe or row.like).sections["loss"]["name"] == row.loss
+            )
             assert not (row.recipe and row.like), row
 
 
@@ -110,7 +122,11 @@ def test_the_command_of_a_row_without_a_recipe_gives_its_configuration(row, caps
     words = row.command.replace("FOLDER", str(tmp_path)).split()
     assert main([*words[1:], "--print-config"]) == 0
     config = lab.runs.RunConfig.of(yaml.safe_load(capsys.readouterr().out))
-    given = {**config.loss.values, **config.evaluation.values, "wrappers": [one.name for one in config.wrappers]}
+    given = {
+        **config.loss.values,
+        **config.evaluation.values,
+        "wrappers": [one.name for one in config.wrappers],
+    }
     plain = lab.papers.recipes.get(row.like).sections
     for said in re.split(r" (?=--)", row.flags):
         flag, _, value = said.partition(" ")  # a flag without a value says yes, and with `--no-` no
@@ -120,7 +136,9 @@ def test_the_command_of_a_row_without_a_recipe_gives_its_configuration(row, caps
             assert str(given[knob]).lower() in (value, f"{value}.0"), flag
             assert str(plain[section].get(knob)).lower() != value
     assert given["wrappers"] == (["similarity_regulariser"] if "regularised" in row.method else [])
-    assert given["search"] == ("exact" if row.paper != "003" or "exact" in row.flags else "two_stage")
+    assert given["search"] == (
+        "exact" if row.paper != "003" or "exact" in row.flags else "two_stage"
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +151,9 @@ def test_the_command_of_a_row_without_a_recipe_gives_its_configuration(row, caps
     ],
 )
 def test_printed_gains_are_error_reductions_of_the_printed_scores(data, best, before, printed):
-    new, old = (the(data, method, "ResNet-50", 512, "RS@k, table 2").values for method in (best, before))
+    new, old = (
+        the(data, method, "ResNet-50", 512, "RS@k, table 2").values for method in (best, before)
+    )
     for column, percent in printed.items():
         found = 100 * (new[column] - old[column]) / (1 - old[column])
         assert found == pytest.approx(percent, abs=0.5), (column, found)
@@ -165,7 +185,9 @@ def test_what_a_row_says_of_itself():
     row = the("sop", "Contextual", "ResNet-50", 512, "Contextual, table 4")
     assert row.scores == "r@1 83.3, r@10 92.9, r@100 96.7"
     assert row.selected_on_test and row.size == 256
-    assert lab.papers.tables.of_recipe("contextual_sop_r50_1536_224") == (the("sop", "Contextual", "ResNet-50", 1536),)
+    assert lab.papers.tables.of_recipe("contextual_sop_r50_1536_224") == (
+        the("sop", "Contextual", "ResNet-50", 1536),
+    )
     assert not the("sop", "RS@k", "ViT-B/16", 512).selected_on_test
 
 
@@ -179,8 +201,19 @@ def test_the_figure_shows_every_recipe_and_says_when_a_run_saw_other_data():
 
     numbers = lab.figures.create("reference_scores", dataset="CUB").numbers([Emoji()])
     assert numbers["own"] == [("mine (on emoji7, not comparable)", pytest.approx(60))]
-    assert ("ROADMAP, DeiT-S, 384", "DeiT-S", pytest.approx(77.4), "ROADMAP, table 4") in numbers["published"]
-    shown = [r for r in rows(("cub200",)) if (r.recipe or r.method == "Pretrained alone") and "r@1" in r.values]
-    before = ("Pretrained alone, ResNet-50", "ResNet-50", pytest.approx(43.77), "DML deck, slide on backbones")
+    assert ("ROADMAP, DeiT-S, 384", "DeiT-S", pytest.approx(77.4), "ROADMAP, table 4") in numbers[
+        "published"
+    ]
+    shown = [
+        r
+        for r in rows(("cub200",))
+        if (r.recipe or r.method == "Pretrained alone") and "r@1" in r.values
+    ]
+    before = (
+        "Pretrained alone, ResNet-50",
+        "ResNet-50",
+        pytest.approx(43.77),
+        "DML deck, slide on backbones",
+    )
     assert before in numbers["published"]
     assert len(numbers["published"]) == len(shown)

@@ -30,7 +30,9 @@ def knobs():
     """Where a knob is declared, and the knob: of every entry of every catalogue, and of every section of a run."""
     for package in CATALOGUES:
         for name in package.names():
-            yield from ((f"{package.__name__}.{name}", one) for one in describe(package.get(name).Knobs))
+            yield from (
+                (f"{package.__name__}.{name}", one) for one in describe(package.get(name).Knobs)
+            )
     for section in SECTIONS.values():
         for name in section.names() if section.package else (section.name,):
             yield from ((f"{section.name} {name}", one) for one in describe(section.knobs_of(name)))
@@ -51,7 +53,11 @@ def test_no_source_is_a_bare_number():
 
 
 def test_a_knob_is_explained_in_whole_sentences():
-    odd = [(place, one.name, one.help) for place, one in knobs() if not re.fullmatch(r"[A-Z0-9].*\.", one.help)]
+    odd = [
+        (place, one.name, one.help)
+        for place, one in knobs()
+        if not re.fullmatch(r"[A-Z0-9].*\.", one.help)
+    ]
     assert not odd
 
 

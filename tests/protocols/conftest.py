@@ -45,8 +45,12 @@ def finish(generator):
 def trained(tmp_path):
     """A function that trains a run for one step on a data set."""
 
-    def train(name: str, root: Path, run: str = "run", knobs: dict | None = None, **sections) -> Run:
-        made = lab.runs.create(config({"name": name, "root": str(root), **(knobs or {})}, **sections), tmp_path, run)
+    def train(
+        name: str, root: Path, run: str = "run", knobs: dict | None = None, **sections
+    ) -> Run:
+        made = lab.runs.create(
+            config({"name": name, "root": str(root), **(knobs or {})}, **sections), tmp_path, run
+        )
         finish(lab.runs.execute(made))
         assert made.state == "finished"
         return made

@@ -19,7 +19,11 @@ from tests.figures.test_measured_tricks import outcome as tricks
 
 from .conftest import finish
 
-FOLDS = {"width": 8, "separated": {"MAP@R": 0.5, "r@1": None}, "concatenated": {"MAP@R": 0.6, "r@1": None}}
+FOLDS = {
+    "width": 8,
+    "separated": {"MAP@R": 0.5, "r@1": None},
+    "concatenated": {"MAP@R": 0.6, "r@1": None},
+}
 SETTINGS = {"protocol": "tricks", "knobs": {"seeds": 2}, "config": {"data": {"name": "emoji7"}}}
 
 
@@ -31,7 +35,9 @@ def no_work():
 
 def reproduction() -> Outcome:
     rows = [summarise({"score": "r@1", "published": 0.8}, {"ours": 0.7}, {"ours": 0.8})]
-    return Outcome("reproduction", "x", "seeds", {"recipe": "rsk_cars196_r50_512"}, tuple(rows), ("a note",))
+    return Outcome(
+        "reproduction", "x", "seeds", {"recipe": "rsk_cars196_r50_512"}, tuple(rows), ("a note",)
+    )
 
 
 @pytest.fixture
@@ -45,14 +51,24 @@ def readers(bench, tmp_path):
     folder, outcome = bench.folder / "measured", tmp_path / "outcome.json"
     return [
         (bench.folder / "protocol.json", SETTINGS, lambda: bench.begin(SETTINGS)),
-        (folder / "scores.json", FOLDS["separated"], lambda: finish(bench.kept("scores", no_work(), Scores))),
+        (
+            folder / "scores.json",
+            FOLDS["separated"],
+            lambda: finish(bench.kept("scores", no_work(), Scores)),
+        ),
         (folder / "folds.json", FOLDS, lambda: finish(bench.kept("folds", no_work(), FoldsFile))),
         (
             folder / "judged.json",
             reproduction().as_json(),
-            lambda: Outcome.read(finish(bench.kept("judged", no_work(), OutcomeFile))[0]).as_markdown(),
+            lambda: Outcome.read(
+                finish(bench.kept("judged", no_work(), OutcomeFile))[0]
+            ).as_markdown(),
         ),
-        (outcome, tricks(), lambda: lab.figures.create("measured_tricks", file=str(outcome)).numbers()),
+        (
+            outcome,
+            tricks(),
+            lambda: lab.figures.create("measured_tricks", file=str(outcome)).numbers(),
+        ),
         (outcome, reproduction().as_json(), lambda: reproduced(str(outcome), "Cars196")),
     ]
 
@@ -83,7 +99,9 @@ def test_the_sentence_names_the_file_the_field_and_what_to_do(bench):
         f"{path} is damaged: width must be a whole number, got '8'. Move that file away, and it is measured again."
     )
     (bench.folder / "protocol.json").write_text("[]")
-    with pytest.raises(ValueError, match="protocol.json is no JSON object: it holds a list. Choose another name"):
+    with pytest.raises(
+        ValueError, match="protocol.json is no JSON object: it holds a list. Choose another name"
+    ):
         bench.begin(SETTINGS)
 
 
@@ -98,14 +116,20 @@ def test_measurements_are_written_once_also_where_nothing_could_be_measured(benc
 
 def test_outcomes_with_other_rows_are_not_joined():
     one = reproduction()
-    other = Outcome(one.protocol, one.source, one.over, one.knobs, (summarise({}, {"theirs": 0.1}),))
-    with pytest.raises(ValueError, match="measured of the seeds differs in rows or columns; move the folder"):
+    other = Outcome(
+        one.protocol, one.source, one.over, one.knobs, (summarise({}, {"theirs": 0.1}),)
+    )
+    with pytest.raises(
+        ValueError, match="measured of the seeds differs in rows or columns; move the folder"
+    ):
         merge([one, other], "seeds")
 
 
 def test_a_file_of_another_kind_is_refused_by_the_figure_that_reads_it(tmp_path):
     path = tmp_path / "outcome.json"
-    path.write_bytes(as_json({**reproduction().as_json(), "rows": [{"setting": {"score": []}, "scores": {}}]}))
+    path.write_bytes(
+        as_json({**reproduction().as_json(), "rows": [{"setting": {"score": []}, "scores": {}}]})
+    )
     with pytest.raises(ValueError) as caught:
         read_outcome(str(path), "ReferenceScores", "lab papers reproduce")
     assert str(caught.value) == (

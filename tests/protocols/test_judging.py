@@ -60,14 +60,20 @@ def test_a_repeat_draws_what_the_data_set_draws(tmp_path):
     whole = lab.data.create("vehicle_id", root=root, test_size="large", random_gallery=False)
     items = whole.splits["test"].items
     for repeat, (query, gallery) in enumerate(galleries(whole.labels[items], 4)):
-        official = lab.data.create("vehicle_id", root=root, test_size="large", gallery_seed=repeat).splits["test"]
+        official = lab.data.create(
+            "vehicle_id", root=root, test_size="large", gallery_seed=repeat
+        ).splits["test"]
         assert items[query].tolist() == official.query.tolist()
         assert items[gallery].tolist() == official.gallery.tolist()
 
 
 def test_galleries_are_drawn_again_and_again(trained, place, tmp_path):
     run = trained("vehicle_id", WRITERS["vehicle_id"](tmp_path), knobs={"random_gallery": True})
-    angles = {f"image/{v:05d}{i}.jpg": 40.0 * v + (0, 25, 70)[i] for v in (1, 2, 3, 4, 5, 6) for i in range(3)}
+    angles = {
+        f"image/{v:05d}{i}.jpg": 40.0 * v + (0, 25, 70)[i]
+        for v in (1, 2, 3, 4, 5, 6)
+        for i in range(3)
+    }
     place(angles)
     outcome = judged("random_galleries", run, repeats=5)
     assert [row.setting["test set"] for row in outcome.rows] == ["small", "medium", "large"]
@@ -86,10 +92,14 @@ def test_galleries_are_drawn_again_and_again(trained, place, tmp_path):
                 precisions.append(1 / rank)
             r1.append(np.mean(firsts))
             ap.append(np.mean(precisions))
-        assert row.scores["r@1"].values == pytest.approx(r1) and row.scores["mAP"].values == pytest.approx(ap)
+        assert row.scores["r@1"].values == pytest.approx(r1) and row.scores[
+            "mAP"
+        ].values == pytest.approx(ap)
         assert row.scores["mAP"].mean == pytest.approx(np.mean(ap))
         assert row.scores["mAP"].deviation == pytest.approx(np.std(ap, ddof=1))
-    assert len(set(outcome.rows[2].scores["mAP"].values)) > 1, "five galleries that are all the same show nothing"
+    assert len(set(outcome.rows[2].scores["mAP"].values)) > 1, (
+        "five galleries that are all the same show nothing"
+    )
 
 
 def test_vehicles_are_searched_all_against_all_as_in_000(trained, place, tmp_path):
@@ -99,7 +109,9 @@ def test_vehicles_are_searched_all_against_all_as_in_000(trained, place, tmp_pat
     place({f"image/{v:05d}{i}.jpg": float(at[i]) for v, at in degrees.items() for i in range(3)})
     outcome = judged("random_galleries", run, gallery="all", sizes=("small",))
     (row,) = outcome.rows
-    assert row.scores["r@1"].count == 1 and outcome.notes == ("small: 6 images, each searched among all others.",)
+    assert row.scores["r@1"].count == 1 and outcome.notes == (
+        "small: 6 images, each searched among all others.",
+    )
     # Five of six queries find their vehicle first: only the stray finds vehicle 4.
     assert values(row)["r@1"] == pytest.approx(5 / 6)
 
@@ -117,7 +129,9 @@ BIRDS = {
 def test_levels_come_from_a_table_of_classes(trained, place, tmp_path):
     run = trained("cub200", WRITERS["cub200"](tmp_path))
     keys = run.dataset().keys
-    place({next(k for k in keys if k.endswith(name.split("/")[-1])): at for name, at in BIRDS.items()})
+    place(
+        {next(k for k in keys if k.endswith(name.split("/")[-1])): at for name, at in BIRDS.items()}
+    )
     names = run.dataset().class_names
     table = tmp_path / "kinds.csv"
     lines = "".join(f"{name},family {i},order\n" for i, name in enumerate(names))
@@ -140,7 +154,11 @@ def test_levels_come_from_a_table_of_classes(trained, place, tmp_path):
             "name,coarse\na,b\n",
             "needs the columns class, and middle or coarse.*it has name, coarse",
         ),
-        ({"table": "t.csv"}, "class,coarse\nDuck,Birds\n", "does not say the coarse class of '101.White_Pelican'"),
+        (
+            {"table": "t.csv"},
+            "class,coarse\nDuck,Birds\n",
+            "does not say the coarse class of '101.White_Pelican'",
+        ),
     ],
 )
 def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence):
@@ -157,13 +175,22 @@ def test_a_set_without_super_classes_is_refused(tmp_path, knobs, text, sentence)
 
 
 def trapezoid(ranks: list[int]) -> float:
-    return float(np.mean([((i / (r - 1) if r > 1 else 1.0) + (i + 1) / r) / 2 for i, r in enumerate(sorted(ranks))]))
+    return float(
+        np.mean(
+            [
+                ((i / (r - 1) if r > 1 else 1.0) + (i + 1) / r) / 2
+                for i, r in enumerate(sorted(ranks))
+            ]
+        )
+    )
 
 
 def test_easy_medium_and_hard_by_hand(trained, place, squares, tmp_path):
     """Query 1 ranks item 1 (hard 3), 2 (junk), 0 (easy); query 2 has one hard item, ranked second."""
     run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.0})
-    gallery = dict(zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True))
+    gallery = dict(
+        zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True)
+    )
     place({**gallery, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5})
     root = WRITERS["revisited_oxford"](tmp_path / "oxford")
     found = values(judged("revisited", run, oxford=str(root), whitening="none").rows[0])
@@ -176,22 +203,35 @@ def test_easy_medium_and_hard_by_hand(trained, place, squares, tmp_path):
 def test_means_over_the_set_ups_and_distractors_without_and_with(trained, place, squares, tmp_path):
     """A distractor beside query 1 takes the first rank, so that only the crowded gallery suffers."""
     run = trained("class_folders", squares, knobs={"test": 0.5, "validation": 0.0})
-    gallery = dict(zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True))
+    gallery = dict(
+        zip((f"jpg/{name}.jpg" for name in JUDGED["imlist"]), (40.0, 90.0, 20.0, 10.0), strict=True)
+    )
     far = {f"distractors/x/{i}.jpg": angle for i, angle in enumerate((1.0, 200.0))}
     place({**gallery, **far, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5})
     for name in ("x/0.jpg", "x/1.jpg"):
         write_image(tmp_path / "far" / "jpg" / name)
     (tmp_path / "far" / "revisitop1m.txt").write_text("x/0.jpg\nx/1.jpg\n")
     roots = {one: str(WRITERS[f"revisited_{one}"](tmp_path / one)) for one in ("oxford", "paris")}
-    rows = judged("revisited", run, **roots, distractors=str(tmp_path / "far"), whitening="none").rows
+    rows = judged(
+        "revisited", run, **roots, distractors=str(tmp_path / "far"), whitening="none"
+    ).rows
     found = {(row.setting["set"], row.setting.get("gallery")): values(row) for row in rows}
     own, crowded = (found["revisited_oxford", g] for g in ("the set's own", "with distractors"))
-    assert crowded["mAP-M"] < own["mAP-M"] and found["revisited_paris", "with distractors"] == crowded
-    every = [v[c] for (name, _), v in found.items() if "revisited" in name for c in ("mAP-M", "mAP-H")]
+    assert (
+        crowded["mAP-M"] < own["mAP-M"] and found["revisited_paris", "with distractors"] == crowded
+    )
+    every = [
+        v[c] for (name, _), v in found.items() if "revisited" in name for c in ("mAP-M", "mAP-H")
+    ]
     assert len(every) == 8 and found["mean", None]["mAP"] == pytest.approx(np.mean(every))
-    assert found["mean, with distractors", None]["mAP"] == pytest.approx((crowded["mAP-M"] + crowded["mAP-H"]) / 2)
+    assert found["mean, with distractors", None]["mAP"] == pytest.approx(
+        (crowded["mAP-M"] + crowded["mAP-H"]) / 2
+    )
     # Validation photographs have one grade, and no part in the means.
-    far_apart = {f"jpg/{name}.jpg": angle for name, angle in zip(IMAGES, (0.0, 30.0, 80.0, 20.0), strict=True)}
+    far_apart = {
+        f"jpg/{name}.jpg": angle
+        for name, angle in zip(IMAGES, (0.0, 30.0, 80.0, 20.0), strict=True)
+    }
     place({**gallery, "query/all_souls_1.jpg": 0.0, "query/radcliffe_9.jpg": 65.5, **far_apart}
           | {f"query/{IMAGES[0]}.jpg": 0.0, f"query/{IMAGES[1]}.jpg": 30.0})  # fmt: skip
     chosen = str(WRITERS["sfm120k_validation"](tmp_path / "chosen"))
@@ -205,14 +245,19 @@ def test_means_over_the_set_ups_and_distractors_without_and_with(trained, place,
 
 def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squares, tmp_path):
     run = trained(
-        "class_folders", squares, knobs={"test": 0.25, "validation": 0.0}, encoder={"dim": 4, "normalise": True}
+        "class_folders",
+        squares,
+        knobs={"test": 0.25, "validation": 0.0},
+        encoder={"dim": 4, "normalise": True},
     )
     root = WRITERS["revisited_oxford"](tmp_path / "oxford")
     random = np.random.default_rng(3)
     from PIL import Image
 
     for path in sorted((root / "jpg").glob("*.jpg")):
-        Image.fromarray(random.integers(0, 255, (30, 44, 3)).astype(np.uint8)).save(path, quality=95)
+        Image.fromarray(random.integers(0, 255, (30, 44, 3)).astype(np.uint8)).save(
+            path, quality=95
+        )
     outcome = judged("revisited", run, oxford=str(root), longest=40)
 
     encoder, oxford, dataset = (
@@ -225,7 +270,9 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
         picture = images.load(int(i))
         factor = 40 / max(picture.size)
         if factor < 1:
-            picture = picture.resize((round(picture.width * factor), round(picture.height * factor)), Image.BILINEAR)
+            picture = picture.resize(
+                (round(picture.width * factor), round(picture.height * factor)), Image.BILINEAR
+            )
         pixels = torch.from_numpy(np.asarray(picture).copy()).permute(2, 0, 1)[None].float() / 255
         pixels = (pixels - 0.5) / 0.5
         total = 0
@@ -241,7 +288,8 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
 
     split = oxford.splits["test"]
     queries, gallery = (
-        whitened(np.stack([described(oxford, i) for i in part])) for part in (split.query, split.gallery)
+        whitened(np.stack([described(oxford, i) for i in part]))
+        for part in (split.query, split.gallery)
     )
     wanted = {"mAP-E": ("easy",), "mAP-M": ("easy", "hard"), "mAP-H": ("hard",)}
     for column, grades in wanted.items():
@@ -249,7 +297,11 @@ def test_three_scales_and_learnt_whitening_against_a_plain_pipeline(trained, squ
         for q, judgement in zip(queries, JUDGED["gnd"], strict=True):
             good = {i for grade in grades for i in judgement[grade]}
             junk = {i for grade in ("easy", "hard", "junk") for i in judgement[grade]} - good
-            order = [i for i in sorted(range(4), key=lambda i, q=q: -float(q @ gallery[i])) if i not in junk]
+            order = [
+                i
+                for i in sorted(range(4), key=lambda i, q=q: -float(q @ gallery[i]))
+                if i not in junk
+            ]
             if good:
                 scores.append(trapezoid([order.index(i) + 1 for i in good]))
         assert outcome.rows[0].scores[column].mean == pytest.approx(np.mean(scores))
@@ -267,7 +319,9 @@ def test_whitening_against_sums_over_pairs():
                 same += np.outer(rows[i] - rows[j], rows[i] - rows[j])
     np.testing.assert_allclose(found.projection.T @ same @ found.projection, np.eye(3), atol=1e-9)
     whole = pca(rows)
-    np.testing.assert_allclose(np.cov(((rows - whole.mean) @ whole.projection).T, bias=True), np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(
+        np.cov(((rows - whole.mean) @ whole.projection).T, bias=True), np.eye(3), atol=1e-9
+    )
     assert found(rows).shape == (30, 3) and learnt(rows, labels, dim=2)(rows).shape == (30, 2)
     np.testing.assert_allclose(np.linalg.norm(whole(rows), axis=1), 1, rtol=1e-5)
 
@@ -289,7 +343,8 @@ def test_what_cannot_whiten_says_so(rows, labels, sentence):
 
 def test_revisited_needs_a_folder_and_training_images(trained, squares, tmp_path):
     with pytest.raises(
-        ValueError, match="--protocol.oxford FOLDER, --protocol.paris FOLDER or --protocol.validation FOLDER"
+        ValueError,
+        match="--protocol.oxford FOLDER, --protocol.paris FOLDER or --protocol.validation FOLDER",
     ):
         finish(lab.protocols.create("revisited").judge(None))
 
@@ -332,14 +387,24 @@ def test_an_encoder_of_fixed_size_cannot_see_whole_photographs(trained, squares,
     run = lab.runs.create(made.changed("augmentation.size", 160), tmp_path, "vit")
     finish(lab.runs.execute(run))
     root = WRITERS["revisited_oxford"](tmp_path / "oxford")
-    with pytest.raises(ValueError, match="timm_model could not embed training images in their own proportions"):
+    with pytest.raises(
+        ValueError, match="timm_model could not embed training images in their own proportions"
+    ):
         judged("revisited", run, oxford=str(root))
 
 
 def test_a_trained_run_is_used_otherwise_by_command(trained, squares, capsys):
     run = trained("class_folders", squares, knobs={"test": 0.5})
     plain = run.scores("test")
-    words = ["--evaluation.pooling", "mixed", "--evaluation.scales", "1", "0.75", "--evaluation.rerank", "contextual"]
+    words = [
+        "--evaluation.pooling",
+        "mixed",
+        "--evaluation.scales",
+        "1",
+        "0.75",
+        "--evaluation.rerank",
+        "contextual",
+    ]
     assert main(["evaluate", str(run.path), *words, "--evaluation.rerank_k", "4", "--quiet"]) == 0
     stored = run.scores("test")
     assert stored["evaluation"]["pooling"] == "mixed" and stored["evaluation"]["rerank_k"] == 4

@@ -24,10 +24,22 @@ def cars(tmp_path_factory):
 
 
 def test_other_data_than_the_published_are_refused(cars, tmp_path, capsys):
-    words = ["papers", "reproduce", "rsk_cars196_r50_512", "--data.root", cars, "--runs", str(tmp_path), *SMALL.split()]
+    words = [
+        "papers",
+        "reproduce",
+        "rsk_cars196_r50_512",
+        "--data.root",
+        cars,
+        "--runs",
+        str(tmp_path),
+        *SMALL.split(),
+    ]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert "published are 8,054 images of 98 classes" in said and "train all the same with --anyway" in said
+    assert (
+        "published are 8,054 images of 98 classes" in said
+        and "train all the same with --anyway" in said
+    )
     assert not any(tmp_path.iterdir())
     assert main([*words, "--anyway", "--check"]) == 0
     said = capsys.readouterr().err
@@ -52,13 +64,21 @@ def test_a_reproduction_tells_what_was_published_and_what_came_out(cars, tmp_pat
     assert "To send in: outcome.json, outcome.md" in capsys.readouterr().err
     rows = json.loads((folder / "outcome.json").read_text())["rows"]
     assert [row["setting"]["score"] for row in rows] == ["r@1", "r@2", "r@4", "r@8"]
-    assert rows[0]["setting"]["published"] == "0.8070" and rows[0]["setting"]["row"] == "RS@k, table 2"
+    assert (
+        rows[0]["setting"]["published"] == "0.8070" and rows[0]["setting"]["row"] == "RS@k, table 2"
+    )
     for row in rows:
         ours, difference = row["scores"]["ours"], row["scores"]["difference"]
         assert len(ours["values"]) == 2
-        assert difference["mean"] == pytest.approx(ours["mean"] - float(row["setting"]["published"]))
-    assert (folder / "report.html").stat().st_size > 10_000 and "table 2" in (folder / "outcome.md").read_text()
-    figure = lab.figures.create("reference_scores", dataset="Cars196", file=str(folder / "outcome.json"))
+        assert difference["mean"] == pytest.approx(
+            ours["mean"] - float(row["setting"]["published"])
+        )
+    assert (folder / "report.html").stat().st_size > 10_000 and "table 2" in (
+        folder / "outcome.md"
+    ).read_text()
+    figure = lab.figures.create(
+        "reference_scores", dataset="Cars196", file=str(folder / "outcome.json")
+    )
     ((name, value),) = figure.numbers()["own"]
     assert name == "rsk_cars196_r50_512, reproduced"
     assert value == pytest.approx(100 * rows[0]["scores"]["ours"]["mean"])
@@ -75,7 +95,9 @@ def test_a_number_is_met_as_far_as_it_is_printed():
     assert outcome(0.780, 0.781, 0.782) == "missed by 2.6 points"
 
 
-def test_vehicles_are_measured_on_three_test_sets_and_landmarks_where_they_are_judged(tmp_path, tmp_path_factory):
+def test_vehicles_are_measured_on_three_test_sets_and_landmarks_where_they_are_judged(
+    tmp_path, tmp_path_factory
+):
     """Each by the paper's own protocol, on the official files in miniature."""
     where = {
         name: str(WRITERS[name](tmp_path_factory.mktemp(name)))
@@ -93,7 +115,15 @@ def test_vehicles_are_measured_on_three_test_sets_and_landmarks_where_they_are_j
         assert main(["papers", "reproduce", name, *words, *more]) == 0
         outcome = json.loads((tmp_path / f"reproduce-{name}" / "outcome.json").read_text())
         found[name] = {row["setting"]["data"] for row in outcome["rows"]}, outcome["notes"]
-    assert found["rsk_vehicle_id_r50_512"][0] == {f"vehicle_id {size}" for size in ("small", "medium", "large")}
+    assert found["rsk_vehicle_id_r50_512"][0] == {
+        f"vehicle_id {size}" for size in ("small", "medium", "large")
+    }
     judged, notes = found["rsk_landmarks_r101_2048"]
-    assert judged == {"revisited_oxford", "revisited_paris", "revisited_oxford mean over all set-ups"}
-    assert sum("Not measured: RS@k, table 3" in note and "distractors" in note for note in notes) == 3
+    assert judged == {
+        "revisited_oxford",
+        "revisited_paris",
+        "revisited_oxford mean over all set-ups",
+    }
+    assert (
+        sum("Not measured: RS@k, table 3" in note and "distractors" in note for note in notes) == 3
+    )

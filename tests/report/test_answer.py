@@ -51,9 +51,21 @@ def test_a_filter_reads_every_field(small):
     assert only.queries(small.images, items).tolist() == [
         small.images.labels[at] != 1 and at // 3 % 2 == 1 for at in range(12)
     ]
-    small.images.attributes |= {"class": small.images.attributes["vendor"], "rank": np.arange(12).astype(str)}
-    assert filters.fields(small.images) == ["class", "super-class", "vendor", "class (column)", "rank"]
-    assert filters.column(small.images, "class (column)", items).tolist() == small.images.attributes["vendor"].tolist()
+    small.images.attributes |= {
+        "class": small.images.attributes["vendor"],
+        "rank": np.arange(12).astype(str),
+    }
+    assert filters.fields(small.images) == [
+        "class",
+        "super-class",
+        "vendor",
+        "class (column)",
+        "rank",
+    ]
+    assert (
+        filters.column(small.images, "class (column)", items).tolist()
+        == small.images.attributes["vendor"].tolist()
+    )
     assert filters.column(small.images, "class", items[:2]).tolist() == ["ant", "<b>bee</b>"]
     words = Filter(words={"super-class": "MAMM"}, side="queries")
     assert words.queries(small.images, items).sum() == 4
@@ -62,23 +74,46 @@ def test_a_filter_reads_every_field(small):
 
 
 def test_the_table_keeps_a_persons_columns_apart_from_ours(small):
-    small.images.attributes |= {"rank": np.array(["first"] * 12), "again": np.array(["second"] * 12)}
+    small.images.attributes |= {
+        "rank": np.array(["first"] * 12),
+        "again": np.array(["second"] * 12),
+    }
     evidence = small.ask(0)
     rows = csv.DictReader(
-        io.StringIO(answer.table(small, evidence, np.array([0, 2]), {"again": lambda one: one}).decode())
+        io.StringIO(
+            answer.table(small, evidence, np.array([0, 2]), {"again": lambda one: one}).decode()
+        )
     )
     first = next(rows)
-    assert first["rank"] == "1" and first["rank (column)"] == "first" and first["again (column)"] == "second"
+    assert (
+        first["rank"] == "1"
+        and first["rank (column)"] == "first"
+        and first["again (column)"] == "second"
+    )
 
 
 def test_the_table_holds_the_list(small):
     evidence = small.ask(0)
     rows = list(
         csv.reader(
-            io.StringIO(answer.table(small, evidence, np.array([0, 2]), {"=twice()": lambda one: 2 * one}).decode())
+            io.StringIO(
+                answer.table(
+                    small, evidence, np.array([0, 2]), {"=twice()": lambda one: 2 * one}
+                ).decode()
+            )
         )
     )
-    assert rows[0] == ["query", "rank", "image", "right", "similarity", "class", "super-class", "vendor", "'=twice()"]
+    assert rows[0] == [
+        "query",
+        "rank",
+        "image",
+        "right",
+        "similarity",
+        "class",
+        "super-class",
+        "vendor",
+        "'=twice()",
+    ]
     for row, place in zip(rows[1:], (0, 2), strict=True):
         item = int(evidence.gallery.items[evidence.ranking.neighbours[0, place]])
         pictures = small.images

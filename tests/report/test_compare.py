@@ -30,7 +30,9 @@ def loops():
     """Three methods of somebody's own: a good one and a bad one, three trainings each, and one trained once."""
     chance = np.random.default_rng(1)
     trained = {"good_loss": 0.4, "bad": 1.6}
-    methods = {name: [embeddings(chance, noise) for _ in range(3)] for name, noise in trained.items()}
+    methods = {
+        name: [embeddings(chance, noise) for _ in range(3)] for name, noise in trained.items()
+    }
     return {**methods, "alone": [embeddings(chance, 1.6)]}
 
 
@@ -50,7 +52,9 @@ def test_numbers_are_those_of_evaluate_and_of_the_difference(loops):
     means = per_query["good_loss"].mean(1)
     assert (good.mean, good.deviation) == pytest.approx((means.mean(), means.std(ddof=1)))
     assert (good.trainings, good.queries, good.classes) == (3, 60, 12)
-    assert good.difference == method_difference(per_query["bad"], per_query["good_loss"], np.array(LABELS))
+    assert good.difference == method_difference(
+        per_query["bad"], per_query["good_loss"], np.array(LABELS)
+    )
     assert rows["MAP@R", "bad"].difference is None and rows["MAP@R", "alone"].deviation is None
 
 
@@ -59,8 +63,14 @@ def test_what_may_be_said_names_what_was_repeated(loops):
     assert good.startswith("MAP@R of good_loss is higher than that of bad: +0.")
     assert "95 % interval over classes and trainings" in good
     assert "3 trainings and 3 of bad, 12 classes" in good
-    assert "and trainings" not in alone and "This compares networks" in alone and "1 training and 3 of bad" in alone
-    few = lab.compare({name: loops[name] for name in ("bad", "good_loss")}, [row % 5 for row in range(60)])
+    assert (
+        "and trainings" not in alone
+        and "This compares networks" in alone
+        and "1 training and 3 of bad" in alone
+    )
+    few = lab.compare(
+        {name: loops[name] for name in ("bad", "good_loss")}, [row % 5 for row in range(60)]
+    )
     assert all("5 classes are too few" in sentence for sentence in few.sentences)
 
 
@@ -75,11 +85,20 @@ def test_tables_of_every_kind_hold_the_same(loops, tmp_path):
     assert [row["method"] for row in rows] == [line[1] for line in body]
     assert [f"{float(row['mean']):.3f}" for row in rows] == [line[3] for line in body]
     latex = found.save(tmp_path / "table.tex").read_text()
-    assert r"good\_loss & 3 &" in latex and latex.count(r"\addlinespace") == 1 and r"95 \% interval" in latex
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1 and latex.count("{tabular}") == 2
+    assert (
+        r"good\_loss & 3 &" in latex
+        and latex.count(r"\addlinespace") == 1
+        and r"95 \% interval" in latex
+    )
+    assert (
+        latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
+        and latex.count("{tabular}") == 2
+    )
     assert "| r@1 | good_loss | 3 |" in found.save(tmp_path / "table.md").read_text()
     assert found.to_frame()["mean"].tolist() == pytest.approx([row.mean for row in found.rows()])
-    with pytest.raises(ValueError, match="ends in .tex, .csv, .md, .pdf, .svg, .png, .html, got table.doc"):
+    with pytest.raises(
+        ValueError, match="ends in .tex, .csv, .md, .pdf, .svg, .png, .html, got table.doc"
+    ):
         found.save(tmp_path / "table.doc")
 
 
@@ -112,9 +131,13 @@ def test_embeddings_may_be_given_as_what_a_loop_has(loops, kind):
 
 def test_a_gallery_is_searched(loops):
     chance = np.random.default_rng(7)
-    galleries = {name: [embeddings(chance, 0.5) for _ in trainings] for name, trainings in loops.items()}
+    galleries = {
+        name: [embeddings(chance, 0.5) for _ in trainings] for name, trainings in loops.items()
+    }
     found = lab.compare(loops, LABELS, scores=["r@1"], galleries=galleries, gallery_labels=LABELS)
-    alone = lab.evaluate(loops["bad"][1], LABELS, gallery=galleries["bad"][1], gallery_labels=LABELS)
+    alone = lab.evaluate(
+        loops["bad"][1], LABELS, gallery=galleries["bad"][1], gallery_labels=LABELS
+    )
     assert found.methods[1].values["r@1"][1].tolist() == alone.per_query["r@1"].tolist()
 
 
@@ -134,7 +157,11 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(loops):
         (({"a": good, "b": bad}, LABELS), {"scores": ["r@3"]}, "no score r@3"),
         (({"a": good, "b": bad}, LABELS), {"baseline": "c"}, "no method 'c'"),
         (({"a": good, "b": bad}, LABELS), {"split": "test"}, "embeddings have none"),
-        (({"a": good, "b": bad}, LABELS), {"galleries": {"a": good, "b": bad}}, "gallery_labels together"),
+        (
+            ({"a": good, "b": bad}, LABELS),
+            {"galleries": {"a": good, "b": bad}},
+            "gallery_labels together",
+        ),
         (({"a": good, "b": bad}, LABELS), {"nonsense": 1}, "nonsense"),
         ((good, LABELS), {}, "with the name of their method"),
         (({"a": ["run"], "b": bad}, LABELS), {}, "runs or embeddings, not both"),
@@ -174,7 +201,8 @@ def test_runs_are_grouped_by_what_sets_them_apart(imported, capsys):
     named = lab.compare({"A": runs[::2], "B": runs[1::2]})
     assert named.records() == found.records()
     vectors = {
-        name: [lab.runs.open(run.path).embeddings().vectors for run in runs[at::2]] for at, name in enumerate("AB")
+        name: [lab.runs.open(run.path).embeddings().vectors for run in runs[at::2]]
+        for at, name in enumerate("AB")
     }
     own = lab.compare(vectors, runs[0].embeddings().labels)
     assert own.records() == found.records()
@@ -185,9 +213,13 @@ def test_runs_are_grouped_by_what_sets_them_apart(imported, capsys):
     assert "Trainings: A: A-0, A-1, A-2; B: B-0, B-1, B-2." in told["sentences"]
 
 
-def test_the_command_writes_what_the_file_says_and_refuses_in_a_sentence(imported, capsys, tmp_path):
+def test_the_command_writes_what_the_file_says_and_refuses_in_a_sentence(
+    imported, capsys, tmp_path
+):
     runs = ["--runs", str(imported)]
-    assert main(["runs", "compare", "A-0", "B-0", *runs, "--output", str(tmp_path / "one.csv")]) == 0
+    assert (
+        main(["runs", "compare", "A-0", "B-0", *runs, "--output", str(tmp_path / "one.csv")]) == 0
+    )
     assert (tmp_path / "one.csv").read_text().startswith("score,method,trainings")
     capsys.readouterr()
     for words, sentence in (
@@ -213,14 +245,18 @@ def trained(tmp_path_factory, train_tiny):
 
 
 def test_missing_seeds_are_trained_and_compared(trained, capsys):
-    assert main(["runs", "compare", "recall", "smooth", "--runs", str(trained), "--seeds", "2"]) == 0
+    assert (
+        main(["runs", "compare", "recall", "smooth", "--runs", str(trained), "--seeds", "2"]) == 0
+    )
     done = capsys.readouterr()
     made = sorted(run.name for run in lab.runs.list(trained))
     assert made == ["recall", "recall-seed-1", "smooth", "smooth-seed-1"]
     assert "2 trainings and 2 of recall" in done.err and "smooth_ap" in done.out
     first, second = (lab.runs.open(trained / name) for name in ("recall", "recall-seed-1"))
     assert set(lab.runs.difference(first.config, second.config)) == {"training.seed"}
-    assert main(["runs", "compare", "recall", "smooth", "--runs", str(trained), "--seeds", "2"]) == 0
+    assert (
+        main(["runs", "compare", "recall", "smooth", "--runs", str(trained), "--seeds", "2"]) == 0
+    )
     assert len(lab.runs.list(trained)) == 4, "nothing is trained twice"
     together = by_setting(lab.runs.list(trained))
     assert sorted(map(len, together.values())) == [2, 2]

@@ -36,7 +36,10 @@ def test_the_knob_that_makes_the_score_is_the_weightiest():
     found = knobs.importance(columns, [*score.tolist()[:-1], None])
     assert found.runs == 39 and 0.8 < found.explained < 1
     assert [one.knobs for one in found.weights] == [("tau",), ("loss.name",), ("width",)]
-    assert found.weights[0].share > 0.5 > found.weights[1].share > 0.02 and abs(found.weights[2].share) < 0.02
+    assert (
+        found.weights[0].share > 0.5 > found.weights[1].share > 0.02
+        and abs(found.weights[2].share) < 0.02
+    )
     assert found.weights[0].trend < -0.8 and found.weights[1].trend is None
 
 
@@ -61,7 +64,11 @@ def test_noise_is_not_ranked():
         ({"tau": [1]}, [None], "0 runs"),
         ({"tau": list(range(20))}, [0.5] + [None] * 19, "1 run with this score is too few"),
         ({}, [0.1 * at for at in range(20)], "differ in no knob but their seed"),
-        ({"tau": [at % 3 for at in range(20)]}, [0.1 * at for at in range(20)], "only 3 different settings"),
+        (
+            {"tau": [at % 3 for at in range(20)]},
+            [0.1 * at for at in range(20)],
+            "only 3 different settings",
+        ),
         (
             {"tau": [1, None, None] * 4, "margin": [None, 2, None] * 4},
             [0.1 * at for at in range(12)],

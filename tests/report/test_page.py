@@ -90,7 +90,9 @@ def test_best_and_worst_are_the_best_and_worst(runs, made):
     values = runs[0].per_query("test")["MAP@R"]
     part = made[made.index("Queries of first") : made.index("Queries of second")]
     shown = [int(number) for number in re.findall(r"query (\d+) %", part)]
-    assert max(shown[:4]) == round(100 * np.nanmax(values)) and min(shown[4:]) == round(100 * np.nanmin(values))
+    assert max(shown[:4]) == round(100 * np.nanmax(values)) and min(shown[4:]) == round(
+        100 * np.nanmin(values)
+    )
     assert shown[:4] == sorted(shown[:4], reverse=True) and shown[4:] == sorted(shown[4:])
 
 
@@ -103,7 +105,8 @@ def test_names_are_data_and_what_is_missing_is_said(runs, tmp_path):
 
 def test_axes_have_round_ends_that_hold_everything():
     assert (
-        _curves._axis(0, 97) == [0, 25, 50, 75, 100] and _curves._axis(0.2, 0.2)[0] < 0.2 < _curves._axis(0.2, 0.2)[-1]
+        _curves._axis(0, 97) == [0, 25, 50, 75, 100]
+        and _curves._axis(0.2, 0.2)[0] < 0.2 < _curves._axis(0.2, 0.2)[-1]
     )
     for low, high in ((0.013, 0.41), (-3, 1e6), (1e-9, 2e-9)):
         ticks = _curves._axis(low, high)
@@ -116,12 +119,20 @@ def test_the_command_writes_one_file_and_never_over_another(runs, tmp_path, caps
     assert main(words) == 0 and capsys.readouterr().out.strip() == str(place)
     before = place.read_text()
     assert before.startswith("<!doctype html>") and "Made with Rankscope" in before
-    assert main(words) == 2 and "is there already" in capsys.readouterr().err and place.read_text() == before
+    assert (
+        main(words) == 2
+        and "is there already" in capsys.readouterr().err
+        and place.read_text() == before
+    )
 
 
 def test_labels_that_match_no_class_are_shown_as_numbers(runs, monkeypatch):
     images = runs[0].dataset()
     monkeypatch.setattr(images, "class_names", [])
-    drawn = list(page._queries.drawn(runs[0], "test", images, np.arange(1), np.ones(len(runs[0].embeddings("test")))))
+    drawn = list(
+        page._queries.drawn(
+            runs[0], "test", images, np.arange(1), np.ones(len(runs[0].embeddings("test")))
+        )
+    )
     label = runs[0].embeddings("test").labels[0]
     assert f"Query: {label}" in drawn[0]

@@ -17,7 +17,15 @@ from lab.runs import Run, RunConfig
 def make(tmp_path):
     """Write a run folder as training leaves it: name, scores of test, and what differs from a small run on emoji."""
 
-    def made(name: str, scores: dict | None, width=8, queries=100, validated=True, split="test", **sections) -> Run:
+    def made(
+        name: str,
+        scores: dict | None,
+        width=8,
+        queries=100,
+        validated=True,
+        split="test",
+        **sections,
+    ) -> Run:
         given = {
             "encoder": {"name": "small_cnn", "dim": width},
             "sampler": {"name": "m_per_class", "batch_size": 32},
@@ -32,7 +40,9 @@ def make(tmp_path):
         config = RunConfig.of(given)
         (folder / "config.yaml").write_text(config.as_yaml())
         (folder / "status.json").write_text(json.dumps({"state": "finished"}))
-        (folder / "metrics.jsonl").write_text('{"kind": "validated", "step": 1}\n' if validated else "")
+        (folder / "metrics.jsonl").write_text(
+            '{"kind": "validated", "step": 1}\n' if validated else ""
+        )
         if scores is not None:
             told = {"values": scores, "queries": queries, "evaluation": config.evaluation.as_dict()}
             (folder / "scores" / f"{split}.json").write_text(json.dumps(told))
@@ -45,7 +55,11 @@ def make(tmp_path):
 
 def seeds(make, values=(0.60, 0.62, 0.64), name="run", **sections):
     return [
-        make(f"{name}{seed}", {"r@1": value}, **{**sections, "training": {"steps": 100, "seed": seed}})
+        make(
+            f"{name}{seed}",
+            {"r@1": value},
+            **{**sections, "training": {"steps": 100, "seed": seed}},
+        )
         for seed, value in enumerate(values)
     ]
 
@@ -90,10 +104,16 @@ def test_every_unfairness_has_its_sentence(make):
     assert "small_cnn (contrastive); ResNet-18 (smooth_ap)" in only(found, "Different backbones")
     assert "8 (contrastive); 16 (smooth_ap)" in only(found, "Different widths")
     assert "32 (contrastive); 64 (smooth_ap)" in only(found, "Different image sizes")
-    assert "random (contrastive); pretrained (smooth_ap)" in only(found, "Different initial weights")
-    assert "3,200 (contrastive); 6,400 (smooth_ap)" in only(found, "Different numbers of training images")
+    assert "random (contrastive); pretrained (smooth_ap)" in only(
+        found, "Different initial weights"
+    )
+    assert "3,200 (contrastive); 6,400 (smooth_ap)" in only(
+        found, "Different numbers of training images"
+    )
     protocol = only(found, "Different split or protocol")
-    assert all(knob in protocol for knob in ("split_seed 0 (contrastive), 3", "flip False", "queries 100"))
+    assert all(
+        knob in protocol for knob in ("split_seed 0 (contrastive), 3", "flip False", "queries 100")
+    )
     assert "smooth_ap: trained without validation" in only(found, "Selected on test")
     assert len(found) == 7
 
@@ -103,12 +123,16 @@ def test_other_data_seeds_that_are_shared_and_selection_are_told(make):
     shared = lab.report.report([one, make("b", {"r@1": 0.6})]).warnings
     assert "Runs one, b of contrastive share a seed" in only(shared, "Runs one, b")
     run = make("chosen", {"r@1": 0.5}, split="validation")
-    assert "chosen by the very scores" in only(lab.report.report([run], "validation").warnings, "Selected on valid")
+    assert "chosen by the very scores" in only(
+        lab.report.report([run], "validation").warnings, "Selected on valid"
+    )
     text = lab.report.write(lab.report.report([run], "validation"), "latex")
     assert "% Selected" not in text and "Selected on valid" in text[: text.index(r"\end{table}")]
     two = make("two", {"r@1": 0.5}, data={"name": "cub200", "root": "birds"})
     found = lab.report.report([one, two])
-    assert "emoji7 (contrastive); cub200 (contrastive)" in only(found.warnings, "Different data sets")
+    assert "emoji7 (contrastive); cub200 (contrastive)" in only(
+        found.warnings, "Different data sets"
+    )
     assert "| method | source | data |" in lab.report.write(found)
 
 
@@ -124,12 +148,16 @@ def test_published_numbers_stand_beside_and_are_marked(make):
     assert "ResNet-50 (RS@k [RS@k, table 2]" in only(found.warnings, "Different backbones")
     every = lab.report.report([run], published=True, any_loss=True)
     contextual = [line for line in every.lines if line.name == "Contextual"]
-    assert contextual and "checkpoint chosen by the test score" in only(every.warnings, "Selected on test")
+    assert contextual and "checkpoint chosen by the test score" in only(
+        every.warnings, "Selected on test"
+    )
 
 
 def test_published_numbers_of_another_test_set_stay_away(make):
     data = {"name": "vehicle_id", "root": "cars", "test_size": "large"}
-    found = lab.report.report([make("own", {"r@1": 0.5}, data=data, loss={"name": "smooth_ap"})], published=True)
+    found = lab.report.report(
+        [make("own", {"r@1": 0.5}, data=data, loss={"name": "smooth_ap"})], published=True
+    )
     assert {line.data for line in found.lines} == {"vehicle_id large"}
     rows = lab.papers.tables.rows(("vehicle_id",), ("smooth_ap",))
     assert len(found.lines) == 1 + sum(row.part == "large" for row in rows)
@@ -143,8 +171,12 @@ def test_another_search_than_ours_is_told(make):
     found = lab.report.report([run], published=True, any_loss=True)
     text = lab.report.write(found)
     assert "| 96.7 ± 0.1 sd | 95.4 ± 0.0 sd |" in text
-    assert "search of mAP None (class_anchor_margin), two_stage (CAM" in only(found.warnings, "Different split")
-    assert text.count("P@20 and P@100 go with the exact one") == 1, "a note of several rows is told once"
+    assert "search of mAP None (class_anchor_margin), two_stage (CAM" in only(
+        found.warnings, "Different split"
+    )
+    assert text.count("P@20 and P@100 go with the exact one") == 1, (
+        "a note of several rows is told once"
+    )
     assert len(found.to_frame()) == len(found.lines)
     assert "the standard deviation over the paper's trials" in text
 
@@ -158,7 +190,11 @@ def odd(make):
     found = lab.report.report([run])
     line = found.lines[0]
     return lab.report.Report(
-        (lab.report.ReportLine(ODD, ODD, line.facts, line.scores, line.source, line.runs, line.seeds),),
+        (
+            lab.report.ReportLine(
+                ODD, ODD, line.facts, line.scores, line.source, line.runs, line.seeds
+            ),
+        ),
         found.columns,
         found.split,
     )
@@ -167,7 +203,9 @@ def odd(make):
 def test_latex_escapes_names(make):
     text = lab.report.write(odd(make), "latex")
     row = next(line for line in text.splitlines() if line.startswith("50"))
-    assert row.startswith(r"50\%\_\$\textbackslash{}\textasciitilde{}\textasciicircum{}\#\{\&\}<b>|* & own")
+    assert row.startswith(
+        r"50\%\_\$\textbackslash{}\textasciitilde{}\textasciicircum{}\#\{\&\}<b>|* & own"
+    )
     assert row.endswith(r"& 50.0 & - \\")
     columns = re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1]
     assert len(columns) == len(re.findall(r"(?<!\\)&", row)) + 1
@@ -179,19 +217,32 @@ def test_markdown_escapes_names(make):
     row = text.splitlines()[2]
     assert r"50%\_$\\~^#{&}\<b>\|\*" in row
     assert len(re.findall(r"(?<!\\)\|", row)) == 9
-    assert "recall_at_k" in lab.report.write(lab.report.report([make("r", {"r@1": 1.0}, loss={"name": "recall_at_k"})]))
+    assert "recall_at_k" in lab.report.write(
+        lab.report.report([make("r", {"r@1": 1.0}, loss={"name": "recall_at_k"})])
+    )
 
 
 def test_mistakes_get_one_sentence(make, capsys):
     unfinished = make("unfinished", None)
-    with pytest.raises(ValueError, match="unfinished has no scores of split test; run: lab evaluate .*unfinished"):
+    with pytest.raises(
+        ValueError, match="unfinished has no scores of split test; run: lab evaluate .*unfinished"
+    ):
         lab.report.report([make("done", {"r@1": 0.5}), unfinished])
     lab.runs.from_embeddings(
-        [[1.0, 0], [0, 1], [1, 0]], ["a", "b", "a"], split="validation", name="own", runs=unfinished.path.parent
+        [[1.0, 0], [0, 1], [1, 0]],
+        ["a", "b", "a"],
+        split="validation",
+        name="own",
+        runs=unfinished.path.parent,
     )
-    with pytest.raises(ValueError, match="own has no scores of split test; there are those of validation: --split val"):
+    with pytest.raises(
+        ValueError,
+        match="own has no scores of split test; there are those of validation: --split val",
+    ):
         lab.report.report([Run(unfinished.path.parent / "own")], "test")
-    assert lab.report.report([Run(unfinished.path.parent / "own")]).split == "validation", "all that it has"
+    assert lab.report.report([Run(unfinished.path.parent / "own")]).split == "validation", (
+        "all that it has"
+    )
     with pytest.raises(ValueError, match="at least one run"):
         lab.report.report([])
     with pytest.raises(ValueError, match="done is named twice"):
@@ -204,23 +255,46 @@ def test_mistakes_get_one_sentence(make, capsys):
 
 def test_the_command(make, capsys):
     runs = seeds(make)
-    assert main(["runs", "report", *[str(run.path) for run in runs], "--format", "latex", "--scores", "r@1"]) == 0
+    assert (
+        main(
+            [
+                "runs",
+                "report",
+                *[str(run.path) for run in runs],
+                "--format",
+                "latex",
+                "--scores",
+                "r@1",
+            ]
+        )
+        == 0
+    )
     assert r"62.0 $\pm$ 5.0" in capsys.readouterr().out
-    assert main(["runs", "report", "run0", "run1", "--runs", str(runs[0].path.parent), "--json"]) == 0
+    assert (
+        main(["runs", "report", "run0", "run1", "--runs", str(runs[0].path.parent), "--json"]) == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert told["lines"][0]["seeds"] == [0, 1] and told["warnings"] == []
 
 
 def test_what_is_special_about_a_published_row_is_told(make, tmp_path):
     run = make(
-        "one", {"r@1": 0.5, "r@10": 0.6}, data={"name": "sop", "root": str(tmp_path)}, loss={"name": "proxy_nca"}
+        "one",
+        {"r@1": 0.5, "r@10": 0.6},
+        data={"name": "sop", "root": str(tmp_path)},
+        loss={"name": "proxy_nca"},
     )
     notes = lab.report.report([run], published=True).notes
-    assert "ProxyNCA++ [RS@k, table 2, quoted]: ROADMAP, table 4, prints r@10 92.0 for this row." in notes
+    assert (
+        "ProxyNCA++ [RS@k, table 2, quoted]: ROADMAP, table 4, prints r@10 92.0 for this row."
+        in notes
+    )
 
 
 def test_what_differs_from_a_loss_of_that_name_stands_beside_its_line(make):
-    runs = [make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("proxy_nca", "multi_similarity")]
+    runs = [
+        make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("proxy_nca", "multi_similarity")
+    ]
     notes = lab.report.report(runs).notes
     only(notes, "proxy_nca: ProxyNCA++, at temperature 0.111; pytorch-metric-learning's")
     only(notes, "multi_similarity: with its miner;")
@@ -229,8 +303,12 @@ def test_what_differs_from_a_loss_of_that_name_stands_beside_its_line(make):
 
 
 def test_one_rate_for_several_losses_is_said(make):
-    runs = [make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("contrastive", "triplet_margin")]
+    runs = [
+        make(name, {"r@1": 0.6}, loss={"name": name}) for name in ("contrastive", "triplet_margin")
+    ]
     only(lab.report.report(runs).notes, "One learning rate for all losses, 0.001:")
-    other = make("other", {"r@1": 0.6}, loss={"name": "smooth_ap"}, optimiser={"name": "adamw", "lr": 0.01})
+    other = make(
+        "other", {"r@1": 0.6}, loss={"name": "smooth_ap"}, optimiser={"name": "adamw", "lr": 0.01}
+    )
     for found in (lab.report.report(runs[:1]), lab.report.report([*runs, other])):
         assert not [note for note in found.notes if "One learning rate" in note]

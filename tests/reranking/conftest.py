@@ -13,7 +13,9 @@ def points(n=40, d=6, classes=5, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, classes, n)
     vectors = rng.normal(size=(classes, d))[labels] + 0.8 * rng.normal(size=(n, d))
-    return embedded((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels)
+    return embedded(
+        (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
+    )
 
 
 def rank(query, gallery=None, k=500):

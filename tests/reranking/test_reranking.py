@@ -15,20 +15,34 @@ from lab.reranking._base import nodes
 from lab.reranking.k_reciprocal import distances
 
 FILES = sorted((Path(__file__).parents[1] / "golden" / "rerank_kreciprocal").glob("*.npz"))
-HYPER = {"q5_g30_k1_20_k2_6": (20, 6, 0.3), "q6_g26_k1_8_k2_3": (8, 3, 0.3), "q6_g18_k1_5_k2_1": (5, 1, 0.5)}
+HYPER = {
+    "q5_g30_k1_20_k2_6": (20, 6, 0.3),
+    "q6_g26_k1_8_k2_3": (8, 3, 0.3),
+    "q6_g18_k1_5_k2_1": (5, 1, 0.5),
+}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_k_reciprocal_golden(file, make_ranking):
     stored = np.load(file)
     query = EmbeddingSet(stored["query"], stored["query_labels"], np.arange(len(stored["query"])))
-    gallery = EmbeddingSet(stored["gallery"], stored["gallery_labels"], np.arange(len(stored["gallery"])))
+    gallery = EmbeddingSet(
+        stored["gallery"], stored["gallery_labels"], np.arange(len(stored["gallery"]))
+    )
     before = make_ranking(query, gallery)
     k1, k2, lam = HYPER[file.stem]
-    found = torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, lam))).cpu().numpy()
+    found = (
+        torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, lam)))
+        .cpu()
+        .numpy()
+    )
     np.testing.assert_allclose(found, stored["own_float64"], atol=1e-12)
     np.testing.assert_allclose(found, stored["final_dist_ranklist_f32"], atol=1e-6)
-    jaccard = torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, 0.0))).cpu().numpy()
+    jaccard = (
+        torch.cat(list(distances(nodes(before, query, gallery, torch.device("cpu")), k1, k2, 0.0)))
+        .cpu()
+        .numpy()
+    )
     np.testing.assert_allclose(jaccard, stored["own_jaccard"], atol=1e-12)
     after = reranking.create("k_reciprocal", k1=k1, k2=k2, lam=lam).rerank(before, query, gallery)
     np.testing.assert_array_equal(after.neighbours, stored["ranking"])
@@ -64,16 +78,28 @@ def contextual_by_loops(vectors, k, beta):
     n = len(vectors)
     s = vectors @ vectors.T
     near = [set(sorted(range(n), key=lambda j, i=i: (j != i, -s[i, j], j))[:k]) for i in range(n)]
-    w = np.array([[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(n)] for i in range(n)])
+    w = np.array(
+        [[len(near[i] & near[j]) / k if j in near[i] else 0 for j in range(n)] for i in range(n)]
+    )
     return beta * w + (1 - beta) * np.exp(2 * s - 2)
 
 
-@pytest.mark.parametrize(("k1", "k2", "lam"), [(5, 1, 0.3), (7, 3, 0.0), (20, 25, 0.5), (60, 6, 0.3)])
+@pytest.mark.parametrize(
+    ("k1", "k2", "lam"), [(5, 1, 0.3), (7, 3, 0.0), (20, 25, 0.5), (60, 6, 0.3)]
+)
 def test_k_reciprocal_by_loops_within_one_set(k1, k2, lam, make_set, make_ranking):
     images = make_set(n=40)
-    expected = k_reciprocal_by_loops(images.vectors.astype(np.float64), min(k1, 40), min(k2, 40), lam)
+    expected = k_reciprocal_by_loops(
+        images.vectors.astype(np.float64), min(k1, 40), min(k2, 40), lam
+    )
     found = (
-        torch.cat(list(distances(nodes(make_ranking(images), images, images, torch.device("cpu")), k1, k2, lam)))
+        torch.cat(
+            list(
+                distances(
+                    nodes(make_ranking(images), images, images, torch.device("cpu")), k1, k2, lam
+                )
+            )
+        )
         .cpu()
         .numpy()
     )
@@ -122,13 +148,22 @@ def test_the_new_ranking_is_whole_and_consistent(name, make_set, make_ranking):
     np.testing.assert_array_equal(after.self_index, before.self_index)
     for i in range(60):
         items, ranks = after.positives(i)
-        assert set(items) == set(before.positives(i)[0]) and (np.diff(ranks) > 0).all() and ranks.max() <= 59
+        assert (
+            set(items) == set(before.positives(i)[0])
+            and (np.diff(ranks) > 0).all()
+            and ranks.max() <= 59
+        )
         shown = {
-            int(j): place + 1 for place, j in enumerate(after.neighbours[i]) if images.labels[j] == images.labels[i]
+            int(j): place + 1
+            for place, j in enumerate(after.neighbours[i])
+            if images.labels[j] == images.labels[i]
         }
         assert shown == {int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= 10}
     score = metrics.create("mean_average_precision")
-    assert score(Evidence(after, images, images)).values["mAP"] > score(Evidence(before, images, images)).values["mAP"]
+    assert (
+        score(Evidence(after, images, images)).values["mAP"]
+        > score(Evidence(before, images, images)).values["mAP"]
+    )
 
 
 @pytest.mark.parametrize("name", reranking.names())
@@ -151,7 +186,9 @@ def test_bad_input(name, make_set, make_ranking):
     images = make_set(n=30)
     before, few = make_ranking(images), make_set(n=29)
     again = reranking.create(name)
-    with pytest.raises(ValueError, match="30 queries and 30 gallery items, but got 29 queries and 30 items"):
+    with pytest.raises(
+        ValueError, match="30 queries and 30 gallery items, but got 29 queries and 30 items"
+    ):
         again.rerank(before, few, images)
     flat = EmbeddingSet(images.vectors[:, :4], images.labels, images.items)
     with pytest.raises(ValueError, match="have 4 dimensions, the gallery 6"):

@@ -88,7 +88,9 @@ def forked(tmp_path_factory):
         def start(source: str, *words) -> Process:
             script = root / f"{next(count)}.py"
             script.write_text(textwrap.dedent(source))
-            return Process(ask(script, script.with_suffix(""), *words), str(script.with_suffix("")), ask)
+            return Process(
+                ask(script, script.with_suffix(""), *words), str(script.with_suffix("")), ask
+            )
 
         yield start
         server.stdin.close()

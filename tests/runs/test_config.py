@@ -13,7 +13,10 @@ REFUSED = [
     ({"loss": {"name": "recall_at_k", "tau": 1}}, "has no knob 'tau'.*Its knobs: .*tau1"),
     ({"loss": {"tau1": -1}}, "0 < tau1, got -1"),
     ({"loss": ["recall_at_k"]}, "a name or a mapping"),
-    ({"loss": {"name": "cross_entropy", "num_classes": 3}}, "follows from the data and the encoder"),
+    (
+        {"loss": {"name": "cross_entropy", "num_classes": 3}},
+        "follows from the data and the encoder",
+    ),
     ({"training": {"steps": -1}}, "0 <= steps"),
     ({"training": {"steps": float("nan")}}, "steps"),
     ({"training": {"precision": "int8"}}, "one of auto, float32, bfloat16, float16"),
@@ -45,11 +48,16 @@ def test_mistakes_are_one_sentence_that_says_what_is_legal(given, sentence):
 
 def test_whole_class_weights_of_older_runs_are_left_out():
     config = RunConfig.of({"training": {"steps": 3, "class_weights": "whole"}})
-    assert config == RunConfig.of({"training": {"steps": 3}}) and "class_weights" not in config.as_yaml()
+    assert (
+        config == RunConfig.of({"training": {"steps": 3}})
+        and "class_weights" not in config.as_yaml()
+    )
 
 
 def test_the_yaml_is_complete_and_reads_back_equal(tiny, tmp_path):
-    config = RunConfig.of({**tiny, "wrappers": ["simix"], "metrics": [{"name": "hit_rate_at_k", "k": [1, 3]}, "nmi"]})
+    config = RunConfig.of(
+        {**tiny, "wrappers": ["simix"], "metrics": [{"name": "hit_rate_at_k", "k": [1, 3]}, "nmi"]}
+    )
     file = tmp_path / "c.yaml"
     file.write_text(config.as_yaml())
     assert RunConfig.load(file) == config
@@ -62,13 +70,23 @@ def test_the_yaml_is_complete_and_reads_back_equal(tiny, tmp_path):
     "change",
     [
         {},
-        {"loss": {"name": "recall_at_k", "simix": True, "k": [1, 2]}, "wrappers": ["similarity_regulariser"]},
-        {"loss": "class_anchor_margin", "optimiser": {"name": "sgd", "anchors_lr": 0.5, "nesterov": True}},
+        {
+            "loss": {"name": "recall_at_k", "simix": True, "k": [1, 2]},
+            "wrappers": ["similarity_regulariser"],
+        },
+        {
+            "loss": "class_anchor_margin",
+            "optimiser": {"name": "sgd", "anchors_lr": 0.5, "nesterov": True},
+        },
         {
             "wrappers": [{"name": "cross_batch_memory", "size": 64}],
             "metrics": ["nmi", {"name": "recall_at_k", "k": [3]}],
         },
-        {"testing": {"resize": 20}, "schedule": {"name": "step", "milestones": [0.5]}, "training": {"clip": 1.0}},
+        {
+            "testing": {"resize": 20},
+            "schedule": {"name": "step", "milestones": [0.5]},
+            "training": {"clip": 1.0},
+        },
         {"metrics": []},
         {"loss": "class_anchor_margin", "encoder": {"name": "small_cnn", "normalise": True}},
     ],
@@ -86,7 +104,10 @@ def test_flags_give_the_same_configuration(tiny, change):
         ({}, []),
         ({"loss": "class_anchor_margin"}, ["--loss", "class_anchor_margin"]),
         (
-            {"metrics": [{"name": "hit_rate_at_k", "k": [1]}, "map_at_r"], "training": {"steps": 7}},
+            {
+                "metrics": [{"name": "hit_rate_at_k", "k": [1]}, "map_at_r"],
+                "training": {"steps": 7},
+            },
             ["--training.steps", "7", "--metrics.hit_rate_at_k.k", "1"],
         ),
         ({"metrics": []}, ["--metrics", "none"]),
@@ -106,8 +127,14 @@ def test_another_loss_decides_anew_whether_embeddings_get_unit_length():
     assert not cosine.changed("loss", {"name": "class_anchor_margin"}).encoder.knobs.normalise
     assert anchors.changed("loss", "contrastive").encoder.knobs.normalise
     said = cosine.changed("encoder.normalise", False)
-    assert not said.changed("loss", "contrastive").encoder.knobs.normalise, "what a person said stays"
-    assert anchors.changed("encoder.normalise", True).changed("loss", "cross_entropy").encoder.knobs.normalise
+    assert not said.changed("loss", "contrastive").encoder.knobs.normalise, (
+        "what a person said stays"
+    )
+    assert (
+        anchors.changed("encoder.normalise", True)
+        .changed("loss", "cross_entropy")
+        .encoder.knobs.normalise
+    )
 
 
 def test_difference_names_every_knob_that_differs(tiny):

@@ -27,7 +27,9 @@ def test_every_reader_answers_or_says_one_sentence(folders):
 
 SEEN = {
     "model/config.json": {"rankscope": []},
-    "runs/marks.json": {"marks": [{"content": "a", "size": 1, "key": {"x": 1}, "repeated": False, "mark": {}}]},
+    "runs/marks.json": {
+        "marks": [{"content": "a", "size": 1, "key": {"x": 1}, "repeated": False, "mark": {}}]
+    },
     "runs/run/images.json": {"data": []},
     "runs/run/status.json": {"state": "running", "step": {}, "updated": "now"},
     "runs/run/meta.json": {"started": "x", "made_by": {"words": 1}},
@@ -69,7 +71,9 @@ def test_a_record_that_does_not_fit_is_left_out(folders, record):
         path.write_bytes(whole)
 
 
-@pytest.mark.parametrize(("file", "knob"), [("model/config.yaml", "dim"), ("model/config.yaml", "width")])
+@pytest.mark.parametrize(
+    ("file", "knob"), [("model/config.yaml", "dim"), ("model/config.yaml", "width")]
+)
 def test_a_size_that_no_machine_holds_is_refused_by_its_bound(folders, file, knob):
     path = folders.root.parent / file
     whole = path.read_bytes()
@@ -92,7 +96,9 @@ def test_a_list_of_images_without_a_folder_is_a_sentence(folders):
     try:
         for name, read in damaged_files.readers(folders, path).items():
             assert damaged_files.trouble(read) == "", name
-        with pytest.raises(ValueError, match="has no folder of images: the list of the run is damaged"):
+        with pytest.raises(
+            ValueError, match="has no folder of images: the list of the run is damaged"
+        ):
             damaged_files.readers(folders, path)["images"]()
     finally:
         path.write_bytes(whole)
@@ -106,7 +112,10 @@ def test_weights_that_are_no_tensors_are_a_sentence(folders, part):
     state[part]["odd"] = {"a": 1}
     try:
         checkpoint.save(path, state)
-        with pytest.raises(ValueError, match="best checkpoint of run does not fit its config.yaml: odd is no tensor"):
+        with pytest.raises(
+            ValueError,
+            match="best checkpoint of run does not fit its config.yaml: odd is no tensor",
+        ):
             open_trained(run, "best")
     finally:
         path.write_bytes(whole)
@@ -118,7 +127,9 @@ def test_a_checkpoint_whose_step_is_no_number_is_a_sentence(folders):
     whole, state = path.read_bytes(), checkpoint.load(path)
     try:
         checkpoint.save(path, {**state, "progress": {"step": []}})
-        with pytest.raises(ValueError, match=r"does not fit its config.yaml: its step is \[\], no whole number"):
+        with pytest.raises(
+            ValueError, match=r"does not fit its config.yaml: its step is \[\], no whole number"
+        ):
             open_trained(run, "best")
     finally:
         path.write_bytes(whole)
@@ -161,13 +172,18 @@ def test_names_beside_embeddings_that_do_not_fit_are_refused_in_one_sentence(fol
     whole = path.read_bytes()
     held, header = arrays.read(path), arrays.header(path)
     array = held.pop(name)
-    if change == "halved" and name == "query.contents":  # fewer letters or fewer classes are no damage
+    if (
+        change == "halved" and name == "query.contents"
+    ):  # fewer letters or fewer classes are no damage
         held[name] = array[: len(array) // 2]
     if change == "of fractions":
         held[name] = array.astype(np.float32)
     arrays.write(path, held, header)
     try:
-        with pytest.raises(ValueError, match=rf"test.safetensors cannot be read, it is damaged \((it lacks )?{name}"):
+        with pytest.raises(
+            ValueError,
+            match=rf"test.safetensors cannot be read, it is damaged \((it lacks )?{name}",
+        ):
             run.pictures("test")
     finally:
         path.write_bytes(whole)

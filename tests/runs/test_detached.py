@@ -19,7 +19,10 @@ from tests.runs.conftest import wait_for
 
 
 def endless(tiny):
-    return {**tiny, "training": {"steps": 100_000, "checkpoint_every": 50, "validate_every": 100_000}}
+    return {
+        **tiny,
+        "training": {"steps": 100_000, "checkpoint_every": 50, "validate_every": 100_000},
+    }
 
 
 @pytest.fixture
@@ -36,12 +39,18 @@ def test_a_launched_run_lives_on_its_own_and_stops_when_asked(tiny, tmp_path, ti
     tidy(run)
     worker = launching.launch(run)
     assert worker.alive and working(run)
-    assert (run.state, run.status["phase"]) == ("running", "starting"), "it is at work, before its first word"
+    assert (run.state, run.status["phase"]) == ("running", "starting"), (
+        "it is at work, before its first word"
+    )
     with pytest.raises(ValueError, match="already running"):
         launching.launch(run)
     wait_for(lambda: run.status.get("step", 0) > 0)
-    threads = {os.getpriority(os.PRIO_PROCESS, one.id) for one in psutil.Process(worker.pid).threads()}
-    assert threads == {launching.NICENESS}, "it gives way to pages that somebody waits for, in each of its threads"
+    threads = {
+        os.getpriority(os.PRIO_PROCESS, one.id) for one in psutil.Process(worker.pid).threads()
+    }
+    assert threads == {launching.NICENESS}, (
+        "it gives way to pages that somebody waits for, in each of its threads"
+    )
     groups = Path(f"/proc/{worker.pid}/autogroup")
     assert not groups.exists() or groups.read_text().split()[-1] == str(launching.NICENESS)
     # Somebody else, for instance a restarted server, finds it by its files alone.
@@ -96,7 +105,9 @@ def test_the_order_is_kept_on_disk_and_can_be_changed(three):
     assert queue.names == ("b", "c")
     queue.move("c", 0)
     queue.add(runs[0], device="cpu", position=0)
-    assert queue.names[0] == "a" and lab.runs.open(runs[0].path).config.training.knobs.device == "cpu"
+    assert (
+        queue.names[0] == "a" and lab.runs.open(runs[0].path).config.training.knobs.device == "cpu"
+    )
 
 
 def test_why_nothing_starts_is_said_in_one_sentence(three):
@@ -104,7 +115,10 @@ def test_why_nothing_starts_is_said_in_one_sentence(three):
     gone = Worker(Worker.this().host, 2**22 - 1, 1.0)
 
     def run_by(worker, paused=False):
-        write_json(queue.root / ".queue.json", {"waiting": list("abc"), "paused": paused, "worker": worker.as_dict()})
+        write_json(
+            queue.root / ".queue.json",
+            {"waiting": list("abc"), "paused": paused, "worker": worker.as_dict()},
+        )
 
     for worker, paused, abandoned, words in (
         (Worker.this(), False, False, ""),
@@ -121,7 +135,9 @@ def test_one_run_a_device_at_a_time(three, monkeypatch):
     queue, runs = three
     started = []
     monkeypatch.setattr("lab.launchers.background.queue.launch", started.append)
-    monkeypatch.setattr("lab.launchers.background.queue.working", lambda run: run.name in [r.name for r in started])
+    monkeypatch.setattr(
+        "lab.launchers.background.queue.working", lambda run: run.name in [r.name for r in started]
+    )
     write_config(runs[1], "cuda:1")
     write_config(runs[2], "cuda:1")
     assert [r.name for r in queue.advance()] == ["a", "b"]

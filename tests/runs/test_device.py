@@ -40,7 +40,9 @@ def test_a_run_on_the_cpu_and_its_pages_never_ask_for_the_gpu(somebodys_gpu, mad
     assert main(["query", str(made.path), str(made.dataset().path(0)), "--k", "2"]) == 0
     assert not parts_of(made.config).loader.pin_memory
     query = made.embeddings("test")
-    whole = Collection(made.dataset(), query, query, device=device_or_cpu(made.config.training.knobs.device))
+    whole = Collection(
+        made.dataset(), query, query, device=device_or_cpu(made.config.training.knobs.device)
+    )
     assert whole.device == "cpu"
     whole.ask(int(query.items[0]))
     whole.measure()

@@ -56,7 +56,9 @@ def saved(kind, path):
         return str(path / "net.pt")
     if kind == "exported":
         free = {"images": {0: torch.export.Dim("n", min=1)}}
-        torch.export.save(torch.export.export(net(), (images,), dynamic_shapes=free), path / "net.pt2")
+        torch.export.save(
+            torch.export.export(net(), (images,), dynamic_shapes=free), path / "net.pt2"
+        )
         return str(path / "net.pt2")
     pytest.importorskip("onnxruntime")
     onnx = pytest.importorskip("onnx")
@@ -66,24 +68,43 @@ def saved(kind, path):
          onnx.helper.make_node("Flatten", ["small"], ["features"])],
         "net", [size("images", 1, ["n", 3, 16, 16])], [size("features", 1, ["n", 48])],
     )  # fmt: skip
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9
+    )
     onnx.save(model, str(path / "net.onnx"))
     return str(path / "net.onnx")
 
 
 @pytest.mark.parametrize("kind", ["function", "torchscript", "exported", "onnx"])
 def test_a_model_of_ones_own(here, pictures, kind, capsys):
-    words = ["embed", str(pictures), "--encoder", saved(kind, here), "--name", "it", "--runs", "runs", "--size", "16"]
+    words = [
+        "embed",
+        str(pictures),
+        "--encoder",
+        saved(kind, here),
+        "--name",
+        "it",
+        "--runs",
+        "runs",
+        "--size",
+        "16",
+    ]
     assert main([*words, "--quiet", "--json"]) == 0
     told, run = json.loads(capsys.readouterr().out), lab.runs.open("it", "runs")
     assert told["queries"] == {"test": 64} and told["scores"]["test"]["r@1"] > 0.3
     assert run.embeddings().vectors.shape == (64, 48) and not check(run)
     images = run.dataset()
-    assert images.keys[5] == "class01/1.png" and images.class_names[1] == "class01" and images.load(5).size == (20, 20)
+    assert (
+        images.keys[5] == "class01/1.png"
+        and images.class_names[1] == "class01"
+        and images.load(5).size == (20, 20)
+    )
 
 
 def embedded(here, pictures, encoder, weights, **seen):
-    records = lab.runs.embed_folder(pictures / "class00", encoder, weights=weights, runs=here / "runs", **seen)
+    records = lab.runs.embed_folder(
+        pictures / "class00", encoder, weights=weights, runs=here / "runs", **seen
+    )
     return result_of(records)
 
 
@@ -104,12 +125,18 @@ def test_weights_as_torchvision_saves_them(here, pictures):
             own = lab.encoders.create("timm_model", backbone=name, pretrained=False).preprocessing
             prepare = transforms.testing(64, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), own=own)
             with torch.no_grad():
-                expected = model(prepare.finish(prepare.batch([run.dataset().load(i) for i in range(4)])))
+                expected = model(
+                    prepare.finish(prepare.batch([run.dataset().load(i) for i in range(4)]))
+                )
             expected = torch.nn.functional.normalize(expected, dim=1)
             np.testing.assert_allclose(run.embeddings().vectors, expected, atol=2e-3)
-    with pytest.raises(ValueError, match="is a file of weights.* name it, with --weights resnet18.pth"):
+    with pytest.raises(
+        ValueError, match="is a file of weights.* name it, with --weights resnet18.pth"
+    ):
         embedded(here, pictures, "resnet18.pth", None)
-    with pytest.raises(ValueError, match="not a TorchScript program.* --weights mobilenet_v3_small.pt"):
+    with pytest.raises(
+        ValueError, match="not a TorchScript program.* --weights mobilenet_v3_small.pt"
+    ):
         embedded(here, pictures, "mobilenet_v3_small.pt", None)
     with pytest.raises(ValueError, match="mobilenet_v3_small.pt do not fit 'resnet18'"):
         embedded(here, pictures, "resnet18", "mobilenet_v3_small.pt")
@@ -126,12 +153,29 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         pass
     folder = shutil.copytree(pictures, tmp_path / "photos")
     (folder / "class00" / "broken.png").write_bytes(b"no picture")
-    assert main(["embed", str(folder), "--encoder", "trained", "--name", "again", "--runs", str(tmp_path)]) == 0
+    assert (
+        main(
+            [
+                "embed",
+                str(folder),
+                "--encoder",
+                "trained",
+                "--name",
+                "again",
+                "--runs",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
     told = capsys.readouterr()
     said = told.err + told.out
     assert "Left out of the data: " in said and "broken.png is not an image" in said
     assert "Classes are the folders class00, class01," in said
-    assert main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)]) == 2
+    assert (
+        main(["embed", str(folder), "--encoder", "trained", "--size", "8", "--runs", str(tmp_path)])
+        == 2
+    )
     assert "as it was trained to; leave out weights, size" in capsys.readouterr().err
     run, stored = lab.runs.open("again", tmp_path), trained.embeddings()
     row = {key: at for at, key in enumerate(run.dataset().keys)}
@@ -154,13 +198,20 @@ def test_a_trained_run_embeds_as_it_did(tmp_path, tiny, pictures, capsys):
         ("noise.onnx", "not an ONNX|pip install"),
     ],
 )
-def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(here, pictures, encoder, sentence, capsys):
+def test_what_is_no_encoder_is_one_sentence_and_leaves_nothing(
+    here, pictures, encoder, sentence, capsys
+):
     for suffix in (".pt", ".pt2", ".onnx"):
         (here / f"noise{suffix}").write_bytes(b"noise" * 20)
     with pytest.raises(ValueError, match=sentence):
         for _ in lab.runs.embed_folder(pictures, encoder, runs=here / "runs"):
             pass
-    assert main(["embed", str(pictures), "--encoder", encoder, "--runs", str(here / "runs"), "--quiet"]) != 0
+    assert (
+        main(
+            ["embed", str(pictures), "--encoder", encoder, "--runs", str(here / "runs"), "--quiet"]
+        )
+        != 0
+    )
     assert len(capsys.readouterr().err.strip().splitlines()) == 1 and not any((here).glob("runs/*"))
 
 
@@ -198,7 +249,9 @@ def test_folders_embedded_at_two_times_are_joined_by_what_the_pictures_hold(tmp_
         (photos / kind).mkdir(parents=True)
         for number in range(4):
             shade = 30 * number + (15 if kind == "dogs" else 0)
-            Image.new("RGB", (32, 32), (shade, 255 - shade, 40 * number)).save(photos / kind / f"{number}.png")
+            Image.new("RGB", (32, 32), (shade, 255 - shade, 40 * number)).save(
+                photos / kind / f"{number}.png"
+            )
     first = result_of(lab.runs.embed_folder(photos, "small_cnn", name="first", runs=tmp_path))
     (photos / "cats" / "0.png").rename(photos / "cats" / "renamed.png")
     one, other = photos / "dogs" / "1.png", photos / "dogs" / "2.png"
@@ -212,6 +265,12 @@ def test_folders_embedded_at_two_times_are_joined_by_what_the_pictures_hold(tmp_
     assert len(joined) == 7, "all but the picture that was replaced"
     pictures = [run.pictures() for run in (first, second)]
     for a, b in joined.items.T.tolist():
-        contents = [table.of_items(np.array([item])).contents[0] for table, item in zip(pictures, (a, b), strict=True)]
+        contents = [
+            table.of_items(np.array([item])).contents[0]
+            for table, item in zip(pictures, (a, b), strict=True)
+        ]
         assert contents[0] == contents[1] != 0
-    assert first.scores()["values"] is not None and first.header("test")["images"] != second.header("test")["images"]
+    assert (
+        first.scores()["values"] is not None
+        and first.header("test")["images"] != second.header("test")["images"]
+    )

@@ -26,26 +26,46 @@ def example(request, root):
 
 
 def test_an_example_is_a_finished_run_of_the_demos_configuration(example):
-    wished, chosen = examples.configs()[example.config.loss.name], example.config.training.knobs.precision
+    wished, chosen = (
+        examples.configs()[example.config.loss.name],
+        example.config.training.knobs.precision,
+    )
     wished = wished.changed("training.precision", chosen)
-    wished = wished.changed("testing.preprocessing", "protocol")  # recorded by 0.2, which knew no other
+    wished = wished.changed(
+        "testing.preprocessing", "protocol"
+    )  # recorded by 0.2, which knew no other
     assert example.config.as_dict() == wished.as_dict(), OUTGROWN
-    assert example.state == "finished" and example.frames() and example.batches() and example.metrics("stepped")
+    assert (
+        example.state == "finished"
+        and example.frames()
+        and example.batches()
+        and example.metrics("stepped")
+    )
     told = management.notes(example)
-    assert told["tags"] == [examples.TAG] and example.meta["git"] in told["note"] and "worker" not in example.meta
+    assert (
+        told["tags"] == [examples.TAG]
+        and example.meta["git"] in told["note"]
+        and "worker" not in example.meta
+    )
 
 
 def test_todays_code_finds_the_stored_scores_and_embeddings_again(example):
     rows, config = example.embeddings("test"), example.config
     assert rows.vectors.dtype == np.float32
-    ranking = lab.search.create("exact", k=100, similarity=config.similarity).build(rows).rank(rows, same_source=True)
+    ranking = (
+        lab.search.create("exact", k=100, similarity=config.similarity)
+        .build(rows)
+        .rank(rows, same_source=True)
+    )
     for metric in config.metrics:
         found = create(metric.name, **metric.values)(Evidence(ranking, rows, rows)).values
         stored = example.scores("test")["values"]
         assert found == pytest.approx({name: stored[name] for name in found}, abs=2e-3), OUTGROWN
     model, images = lab.load(example), example.dataset()
     made = np.concatenate([model.embed(images.load(int(item))) for item in rows.items[:8]])
-    np.testing.assert_allclose(made, rows.vectors[:8], rtol=2e-3, atol=1e-3 * np.abs(made).max(), err_msg=OUTGROWN)
+    np.testing.assert_allclose(
+        made, rows.vectors[:8], rtol=2e-3, atol=1e-3 * np.abs(made).max(), err_msg=OUTGROWN
+    )
 
 
 def test_the_examples_are_small():
@@ -59,7 +79,9 @@ def test_they_are_copied_once_and_make_room_for_ones_own(tmp_path):
     assert not examples.copy_into(tmp_path), "a run of the same configuration is there"
     examples.replace(copied["recall_at_k"])
     examples.replace(management.annotate(mine, tags=[]) and mine)
-    assert [run.name for run in lab.runs.list(tmp_path)] == ["mine"], "only what came with Rankscope goes"
+    assert [run.name for run in lab.runs.list(tmp_path)] == ["mine"], (
+        "only what came with Rankscope goes"
+    )
     assert [path.name for path in management.trashed(tmp_path)] == ["example-recall_at_k"]
 
 

@@ -68,9 +68,12 @@ def test_a_run_leaves_everything_behind(whole):
     scores = whole.scores("test")
     assert scores["values"]["r@1"] == pytest.approx(np.nanmean(whole.per_query("test")["r@1"]))
     assert scores["step"] in (4, 8) and scores["queries"] == len(test)
-    assert set(whole.batches()) == {4, 8} and set(whole.frames()) == {0, 4, 8}, "before the first step, too"
+    assert set(whole.batches()) == {4, 8} and set(whole.frames()) == {0, 4, 8}, (
+        "before the first step, too"
+    )
     assert (
-        arrays.read(whole.batches()[4])["embeddings"].shape == (8, 8) and arrays.header(whole.batches()[4])["step"] == 4
+        arrays.read(whole.batches()[4])["embeddings"].shape == (8, 8)
+        and arrays.header(whole.batches()[4])["step"] == 4
     )
     validated = whole.metrics("validated")[0]
     assert len(validated["pinned"]) == 8 and sum(validated["similarities"]["positive"]) > 0
@@ -85,15 +88,21 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(whole, tiny_o
     assert losses(whole) != losses(other)
 
 
-def test_a_run_ends_the_same_however_many_processes_load_ahead(whole, tiny_once, tmp_path, monkeypatch):
+def test_a_run_ends_the_same_however_many_processes_load_ahead(
+    whole, tiny_once, tmp_path, monkeypatch
+):
     """Begun with none, and resumed where two suit the machine, as beside a GPU."""
     run = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "moved")
     asked = iter([False, False, False])
     list(execute(run, lambda: next(asked, True)))
     assert run.state == "stopped" and last_state(run)["progress"]["step"] < 8
-    monkeypatch.setattr(loading, "num_workers", lambda on_gpu, in_memory, part: 2 if part == 8 * 3 * 16 * 16 else 0)
+    monkeypatch.setattr(
+        loading, "num_workers", lambda on_gpu, in_memory, part: 2 if part == 8 * 3 * 16 * 16 else 0
+    )
     said = [record.sentence for record in execute(run) if isinstance(record, Note)]
-    assert any("8 steps of 8 images, loaded ahead by 2 processes, on cpu" in sentence for sentence in said)
+    assert any(
+        "8 steps of 8 images, loaded ahead by 2 processes, on cpu" in sentence for sentence in said
+    )
     assert_same(last_state(whole), last_state(run))
 
 
@@ -125,11 +134,15 @@ KILLER = """
 
 
 @pytest.mark.parametrize("kill", KILLS, ids=lambda kill: f"{kill[0]}-{kill[1]}")
-def test_killed_at_any_file_the_run_resumes_to_the_same_end(whole, forked, tiny_once, tmp_path, kill):
+def test_killed_at_any_file_the_run_resumes_to_the_same_end(
+    whole, forked, tiny_once, tmp_path, kill
+):
     run, count = lab.runs.create(RunConfig.of(tiny_once), tmp_path, "killed"), kill[1]
     assert forked(KILLER, run.path, *kill).wait() == -signal.SIGKILL
     assert run.state == "interrupted" or (run.state == "queued" and count <= 3)
-    assert [r["step"] for r in run.metrics("stepped")] == list(range(1, len(run.metrics("stepped")) + 1))
+    assert [r["step"] for r in run.metrics("stepped")] == list(
+        range(1, len(run.metrics("stepped")) + 1)
+    )
     list(execute(run))
     assert run.state == "finished"
     assert_same(last_state(whole), last_state(run))
@@ -205,7 +218,9 @@ def test_what_is_not_finite_stops_the_run_before_the_weights_change_and_keeps_th
         calls.append(1)
         if len(calls) == 4 and what == "grad":
             embeddings.register_hook(lambda grad: grad * float("inf"))
-        return forward(self, embeddings, labels) * (float("nan") if len(calls) == 4 and what == "loss" else 1)
+        return forward(self, embeddings, labels) * (
+            float("nan") if len(calls) == 4 and what == "loss" else 1
+        )
 
     monkeypatch.setattr(module.RecallAtK, "forward", exploding)
     run = lab.runs.create(RunConfig.of(tiny), tmp_path, "diverged")
@@ -216,7 +231,11 @@ def test_what_is_not_finite_stops_the_run_before_the_weights_change_and_keeps_th
     finally:
         watch.remove()
     assert len(updates) == 3 and [r["step"] for r in run.metrics("stepped")] == [1, 2, 3]
-    assert run.state == "failed" and "step 4" in run.status["sentence"] and "\n" not in run.status["sentence"]
+    assert (
+        run.state == "failed"
+        and "step 4" in run.status["sentence"]
+        and "\n" not in run.status["sentence"]
+    )
     batch = arrays.read(run.failure)
     assert batch["embeddings"].shape == (8, 8) and arrays.header(run.failure)["step"] == 4
     assert np.array_equal(run.dataset().labels[batch["items"]], batch["labels"])
@@ -227,7 +246,9 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     for index, name in enumerate("bcdefg"):
         (photos / name).mkdir(parents=True)
         for one in range(4):
-            Image.new("RGB", (32, 32), (40 * index, 20 * one, 90)).save(photos / name / f"{one}.png")
+            Image.new("RGB", (32, 32), (40 * index, 20 * one, 90)).save(
+                photos / name / f"{one}.png"
+            )
     config = RunConfig.of(
         {
             "data": {"name": "class_folders", "root": str(photos), "validation": 0.34},
@@ -240,7 +261,9 @@ def test_a_run_keeps_its_images_when_more_come_into_their_folder(tmp_path):
     list(execute(run))
     before, read = run.dataset(), config.data.create()
     assert before.keys == read.keys and before.class_names == read.class_names
-    assert (before.labels == read.labels).all() and (before.splits["test"].query == read.splits["test"].query).all()
+    assert (before.labels == read.labels).all() and (
+        before.splits["test"].query == read.splits["test"].query
+    ).all()
     assert before.load(3).tobytes() == read.load(3).tobytes()
 
     (photos / "a").mkdir()

@@ -43,7 +43,11 @@ def anchored(train_tiny, tmp_path_factory):
         tmp_path_factory.mktemp("fits"),
         "anchors",
         loss={"name": "class_anchor_margin", "init": "random", "init_scale": 0.01},
-        metrics=[{"name": "hit_rate_at_k", "k": (1,)}, "mean_average_precision", "nearest_anchor_accuracy"],
+        metrics=[
+            {"name": "hit_rate_at_k", "k": (1,)},
+            "mean_average_precision",
+            "nearest_anchor_accuracy",
+        ],
         training={"select_by": "mAP"},
     )
 
@@ -62,7 +66,12 @@ def test_a_run_with_anchors_is_searched_by_distance_or_in_two_stages(anchored, c
     expected = (kept.labels[away.argmin(1)] == kept.labels).mean()
     assert exact["r@1"] == pytest.approx(expected, abs=2 / len(kept))
     assert exact["mAP"] is not None and None in exact.values(), "what is undefined fails no run"
-    assert main(["evaluate", str(anchored.path), "--split", "test", "--evaluation.search", "two_stage"]) == 0
+    assert (
+        main(
+            ["evaluate", str(anchored.path), "--split", "test", "--evaluation.search", "two_stage"]
+        )
+        == 0
+    )
     assert anchored.config_of("test").evaluation.knobs.search == "two_stage"
     anchors, staged = anchored.anchors("test")[0], anchored.scores("test")["values"]
     file_of = np.linalg.norm(kept.vectors[:, None] - anchors[None], axis=2).argmin(1)
@@ -75,13 +84,19 @@ def test_a_run_with_anchors_is_searched_by_distance_or_in_two_stages(anchored, c
 def test_a_search_by_anchors_needs_anchors(plain, capsys):
     assert main(["evaluate", str(plain.path), "--evaluation.search", "two_stage"]) == 2
     assert "two_stage needs class anchors, which recall_at_k has not" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="two_stage needs class anchors, which recall_at_k has not"):
+    with pytest.raises(
+        ValueError, match="two_stage needs class anchors, which recall_at_k has not"
+    ):
         parts_of(plain.config.changed("evaluation.search", "two_stage"))
 
 
 def test_data_is_found_from_another_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run = lab.runs.create(RunConfig.of({"data": {"name": "class_folders", "root": "photos"}}), tmp_path / "runs", "one")
+    run = lab.runs.create(
+        RunConfig.of({"data": {"name": "class_folders", "root": "photos"}}),
+        tmp_path / "runs",
+        "one",
+    )
     assert run.config.data.values["root"] == str(tmp_path / "photos")
 
 

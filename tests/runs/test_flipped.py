@@ -41,7 +41,11 @@ def test_a_training_goes_on_by_the_configuration_of_its_checkpoint(copied, tmp_p
         whole.replace(root, str(moved)): "",
     }.items():
         path.write_text(changed)
-        said = [record.sentence for record in execute(Run(copied.path, allow="paths")) if isinstance(record, Note)]
+        said = [
+            record.sentence
+            for record in execute(Run(copied.path, allow="paths"))
+            if isinstance(record, Note)
+        ]
         told = [one for one in said if "goes on by the checkpoint, and it is written anew" in one]
         assert (sentence in told[0]) if sentence else not told
         again = Run(copied.path)

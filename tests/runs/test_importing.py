@@ -55,7 +55,9 @@ def write_safetensors(path, vectors):
 
 
 def arrow(vectors):
-    return pa.table({"key": KEYS, "embedding": list(vectors), "class": LABELS, "colour": ["red", "green"] * 16})
+    return pa.table(
+        {"key": KEYS, "embedding": list(vectors), "class": LABELS, "colour": ["red", "green"] * 16}
+    )
 
 
 def write_parquet(path, vectors):
@@ -70,13 +72,17 @@ def write_feather(path, vectors):
 
 def write_csv(path, vectors):
     lines = ["id,label," + ",".join(f"v{i}" for i in range(6))]
-    lines += [f"{k},{c}," + ",".join(map(str, v)) for k, c, v in zip(KEYS, LABELS, vectors, strict=True)]
+    lines += [
+        f"{k},{c}," + ",".join(map(str, v)) for k, c, v in zip(KEYS, LABELS, vectors, strict=True)
+    ]
     (path / "it.csv").write_text("\n".join(lines))
     return path / "it.csv", None
 
 
 def write_csv_of_lists(path, vectors):
-    arrow = pa.table({"key": KEYS, "vector": [json.dumps(v.tolist()) for v in vectors], "label": LABELS})
+    arrow = pa.table(
+        {"key": KEYS, "vector": [json.dumps(v.tolist()) for v in vectors], "label": LABELS}
+    )
     pyarrow.csv.write_csv(arrow, path / "it.csv")
     return path / "it.csv", None
 
@@ -88,7 +94,9 @@ def write_faiss(path, vectors):
     index.train(vectors)
     index.add(vectors)
     faiss.write_index(index, str(path / "it.faiss"))
-    (path / "about.csv").write_text("\n".join(["key,label", *(f"{k},{c}" for k, c in zip(KEYS, LABELS, strict=True))]))
+    (path / "about.csv").write_text(
+        "\n".join(["key,label", *(f"{k},{c}" for k, c in zip(KEYS, LABELS, strict=True))])
+    )
     return path / "it.faiss", path / "about.csv"
 
 
@@ -107,7 +115,9 @@ def test_a_file_becomes_a_run_like_any_other(tmp_path, vectors, write):
     assert lab.runs.open("it", tmp_path / "runs").origin().words == "made elsewhere"
 
 
-def test_the_table_of_an_index_with_ids_is_joined_by_them_and_other_keys_are_refused(tmp_path, vectors):
+def test_the_table_of_an_index_with_ids_is_joined_by_them_and_other_keys_are_refused(
+    tmp_path, vectors
+):
     import faiss
 
     index = faiss.index_factory(6, "IDMap,Flat", faiss.METRIC_INNER_PRODUCT)
@@ -120,7 +130,9 @@ def test_the_table_of_an_index_with_ids_is_joined_by_them_and_other_keys_are_ref
     images = run.dataset()
     assert [images.class_name(label) for label in run.embeddings().labels] == LABELS
     with pytest.raises(ValueError, match="'131' is not among those of the table"):
-        imported(tmp_path, tmp_path / "it.index", metadata={"key": KEYS, "label": LABELS}, name="other")
+        imported(
+            tmp_path, tmp_path / "it.index", metadata={"key": KEYS, "label": LABELS}, name="other"
+        )
 
 
 @pytest.mark.parametrize("kind", ["frame", "arrow", "tensor", "bfloat16", "lists"])
@@ -136,14 +148,18 @@ def test_what_is_in_memory(tmp_path, vectors, kind):
             "lists": vectors.tolist(),
         }
         run = imported(tmp_path, made[kind], LABELS, normalise=True)
-    np.testing.assert_allclose(run.embeddings().vectors, vectors, atol=1e-2 if kind == "bfloat16" else 1e-6)
+    np.testing.assert_allclose(
+        run.embeddings().vectors, vectors, atol=1e-2 if kind == "bfloat16" else 1e-6
+    )
     assert run.scores()["queries"] == 32
 
 
 def test_roles_splits_and_super_classes(tmp_path, vectors):
     roles, split = ["query", "gallery"] * 16, ["test"] * 16 + ["val"] * 16
     supers = ["big", "small"] * 16
-    run = imported(tmp_path, vectors, LABELS, keys=KEYS, roles=roles, split=split, super_classes=supers)
+    run = imported(
+        tmp_path, vectors, LABELS, keys=KEYS, roles=roles, split=split, super_classes=supers
+    )
     assert run.splits == ("test", "validation")
     assert run.embeddings("test").items.tolist() == list(range(0, 16, 2))
     assert run.embeddings("validation", "gallery").items.tolist() == list(range(17, 32, 2))
@@ -158,10 +174,18 @@ def test_what_has_no_class_is_no_true_match(tmp_path, vectors):
     alone = imported(tmp_path, vectors[3:], LABELS[3:], name="alone")
     assert run.scores()["values"] == alone.scores()["values"] and run.scores()["left_out"] == 3
     images = run.dataset()
-    assert images.labelled.tolist() == [False] * 3 + [True] * 29 and images.class_name(images.labels[0]) == ""
-    assert run.embeddings().labelled.tolist() == images.labelled.tolist() and "" not in images.class_names
+    assert (
+        images.labelled.tolist() == [False] * 3 + [True] * 29
+        and images.class_name(images.labels[0]) == ""
+    )
+    assert (
+        run.embeddings().labelled.tolist() == images.labelled.tolist()
+        and "" not in images.class_names
+    )
     numbers = imported(tmp_path, vectors, [-1, -1, *range(2, 32)], name="numbers")
-    assert len(numbers.dataset().class_names) == 30 and numbers.scores() is None and not check(numbers)
+    assert (
+        len(numbers.dataset().class_names) == 30 and numbers.scores() is None and not check(numbers)
+    )
     assert numbers.embeddings().labelled.sum() == 30
 
 
@@ -189,7 +213,14 @@ def test_the_command_says_what_is_left_out(tmp_path, vectors, capsys):
     np.save(tmp_path / "v.npy", vectors)
     lines = [f"{label if row % 2 else ''},{row}" for row, label in enumerate(LABELS)]
     (tmp_path / "t.csv").write_text("\n".join(["label,row", *lines]))
-    words = ["import", str(tmp_path / "v.npy"), "--table", str(tmp_path / "t.csv"), "--runs", str(tmp_path)]
+    words = [
+        "import",
+        str(tmp_path / "v.npy"),
+        "--table",
+        str(tmp_path / "t.csv"),
+        "--runs",
+        str(tmp_path),
+    ]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "16 of 32 gallery images have no class; they are left out of every score." in told
@@ -206,8 +237,20 @@ def test_lengths_are_kept_or_brought_to_one(tmp_path, vectors):
 def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny, capsys):
     root = tmp_path / "runs"
     trained = train_tiny(root, "trained")
-    file = lab.exporters.create("parquet", splits=("test",)).export(trained, tmp_path / "out.parquet")
-    words = ["import", str(file), "--like", "trained", "--name", "back", "--runs", str(root), "--json"]
+    file = lab.exporters.create("parquet", splits=("test",)).export(
+        trained, tmp_path / "out.parquet"
+    )
+    words = [
+        "import",
+        str(file),
+        "--like",
+        "trained",
+        "--name",
+        "back",
+        "--runs",
+        str(root),
+        "--json",
+    ]
     assert main(words) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["scores"]["test"] == pytest.approx(trained.scores()["values"])
@@ -224,7 +267,9 @@ def test_an_export_comes_back_and_is_compared_with_its_run(tmp_path, train_tiny,
     assert in_order.scores()["values"] == pytest.approx(trained.scores()["values"])
     assert main(["runs", "report", *(str(root / n) for n in ("trained", "back"))]) == 0
     assert main(["runs", "check", "back", "--runs", str(root)]) == 0
-    assert main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
+    assert (
+        main(["evaluate", "back", "--metrics", "mean_average_precision", "--runs", str(root)]) == 0
+    )
     assert "mAP" in back.scores()["values"]
     for words, why in (
         (["--evaluation.beta", "0.5"], "evaluation.beta cannot be changed; leave it out"),
@@ -296,7 +341,9 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
             imported(tmp_path, file)
         assert main(["import", str(file), "--runs", str(tmp_path / "runs")]) != 0
         told = capsys.readouterr().err
-        assert told.startswith("lab: ") and "Traceback" not in told and len(told.splitlines()) == 1, told
+        assert (
+            told.startswith("lab: ") and "Traceback" not in told and len(told.splitlines()) == 1
+        ), told
     assert nothing_left(tmp_path)
     with pytest.raises(ValueError, match="pickled Python objects"):
         imported(tmp_path, tmp_path / "bad" / "pickled.npy")
@@ -304,7 +351,9 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, capsys):
 
 def test_the_command_counts_both_parts_and_says_why_nothing_is_measured(tmp_path, vectors, capsys):
     np.save(tmp_path / "v.npy", vectors)
-    (tmp_path / "t.csv").write_text("label,query_gallery\n" + "".join(f"{c},gallery\n{c},query\n" for c in range(16)))
+    (tmp_path / "t.csv").write_text(
+        "label,query_gallery\n" + "".join(f"{c},gallery\n{c},query\n" for c in range(16))
+    )
     words = ["import", str(tmp_path / "v.npy"), "--runs", str(tmp_path / "runs")]
     assert main([*words, "--table", str(tmp_path / "t.csv")]) == 0
     assert "16 queries and a gallery of 16 in the test split" in capsys.readouterr().out
@@ -324,7 +373,14 @@ def test_tensors_pairs_and_tables_without_names(tmp_path, vectors, capsys):
     for file in ("bare.pt", "X.npy", "rows.tsv"):
         run = imported(tmp_path, tmp_path / file, metadata=tmp_path / "y.npy")
         assert run.scores()["values"]["MAP@R"] == pytest.approx(expected, abs=1e-6), file
-    words = ["import", str(tmp_path / "X.npy"), "--table", str(tmp_path / "y.npy"), "--runs", str(tmp_path / "runs")]
+    words = [
+        "import",
+        str(tmp_path / "X.npy"),
+        "--table",
+        str(tmp_path / "y.npy"),
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "label: 8 classes from column `label`" in told and "MAP@R" in told
@@ -334,7 +390,16 @@ def test_tensors_pairs_and_tables_without_names(tmp_path, vectors, capsys):
 
 
 @pytest.mark.parametrize(
-    "path", ["./a/0.png", "a/../a/0.png", "{root}/a/0.png", "a\\0.png", "a/link.png", "b/0.png", " a/0.png "]
+    "path",
+    [
+        "./a/0.png",
+        "a/../a/0.png",
+        "{root}/a/0.png",
+        "a\\0.png",
+        "a/link.png",
+        "b/0.png",
+        " a/0.png ",
+    ],
 )
 def test_one_picture_under_two_spellings_is_refused(tmp_path, path):
     (tmp_path / "a").mkdir()
@@ -344,7 +409,9 @@ def test_one_picture_under_two_spellings_is_refused(tmp_path, path):
     (tmp_path / "b").symlink_to("a")
     images = ["a/0.png", path.format(root=tmp_path), "a/1.png"]
     options = {"root": tmp_path, "runs": tmp_path / "runs"}
-    with pytest.raises(ValueError, match=r"Rows 0 and 1 have the same picture .*a.*; each row needs its own"):
+    with pytest.raises(
+        ValueError, match=r"Rows 0 and 1 have the same picture .*a.*; each row needs its own"
+    ):
         lab.runs.from_embeddings(np.eye(3, dtype=np.float32), ["x"] * 3, images, **options)
     assert not list((tmp_path / "runs").glob("*"))
 
@@ -353,7 +420,10 @@ def test_what_is_asked_for_in_vain_is_refused(tmp_path):
     vectors, options = np.eye(4, dtype=np.float32), {"runs": tmp_path}
     for given, sentence in (
         ({"measure": True}, "measure is asked for, but no two rows are known to be of one class"),
-        ({"columns": {"vector": "emb"}}, "vectors is one array without a name, so 'emb' names nothing in it"),
+        (
+            {"columns": {"vector": "emb"}},
+            "vectors is one array without a name, so 'emb' names nothing in it",
+        ),
         ({"keys": list("abcd"), "images": list("abcd")}, "keys and images both name the rows"),
         ({"keys": ["a", "b", None, "c"]}, "Row 2 has no key"),
     ):
@@ -364,18 +434,31 @@ def test_what_is_asked_for_in_vain_is_refused(tmp_path):
 
 def test_a_split_for_all_rows_wins_over_a_column(tmp_path):
     table = {"Label": ["a", "a", "b", "b"], "split": ["test"] * 4}
-    run = lab.runs.from_embeddings(np.eye(4, dtype=np.float32), metadata=table, name="column", runs=tmp_path)
-    assert run.splits == ("test",) and run.dataset().class_names == ["a", "b"], "Label is a label in capitals, too"
-    run = lab.runs.from_embeddings(np.eye(4), metadata=table, split="train", name="said", runs=tmp_path)
+    run = lab.runs.from_embeddings(
+        np.eye(4, dtype=np.float32), metadata=table, name="column", runs=tmp_path
+    )
+    assert run.splits == ("test",) and run.dataset().class_names == ["a", "b"], (
+        "Label is a label in capitals, too"
+    )
+    run = lab.runs.from_embeddings(
+        np.eye(4), metadata=table, split="train", name="said", runs=tmp_path
+    )
     assert run.splits == ("train",) and "metadata: split" in run.status["sentence"]
 
 
 def test_what_limits_the_scores_is_told_wherever_they_are(tmp_path, capsys):
-    run = lab.runs.from_embeddings(np.eye(4, dtype=np.float32), ["a"] * 4, name="one", runs=tmp_path)
+    run = lab.runs.from_embeddings(
+        np.eye(4, dtype=np.float32), ["a"] * 4, name="one", runs=tmp_path
+    )
     sentence = "All items are of one class, so these scores say nothing about the model."
     assert sentence in run.score_warnings() and sentence in run.score_warnings("test")
     capsys.readouterr()
-    for command in (["runs", "one"], ["runs", "report", "one"], ["evaluate", "one", "--json"], ["evaluate", "one"]):
+    for command in (
+        ["runs", "one"],
+        ["runs", "report", "one"],
+        ["evaluate", "one", "--json"],
+        ["evaluate", "one"],
+    ):
         assert main([*command, "--runs", str(tmp_path)]) == 0
         captured = capsys.readouterr()
         assert sentence in captured.out + captured.err, command
@@ -387,7 +470,12 @@ def test_a_table_of_another_order_is_put_beside_the_vectors_by_key(tmp_path):
     (tmp_path / "t.csv").write_text("id,label,price\na,A,1\nb,B,2\nc,C,3\nd,D,4\ne,E,5\n")
     options = {"metadata": str(tmp_path / "t.csv"), "runs": tmp_path}
     images = lab.runs.from_embeddings(str(tmp_path / "v.npz"), name="it", **options).dataset()
-    assert images.keys == keys and [images.class_name(label) for label in images.labels] == ["D", "A", "C", "B"]
+    assert images.keys == keys and [images.class_name(label) for label in images.labels] == [
+        "D",
+        "A",
+        "C",
+        "B",
+    ]
     assert images.attributes["price"].tolist() == ["4", "1", "3", "2"]
     (tmp_path / "t.csv").write_text("id,label\na,A\nb,B\nc,C\nx,D\n")
     with pytest.raises(ValueError, match="'d' is not among those of the table"):

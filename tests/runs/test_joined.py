@@ -22,7 +22,9 @@ def picture(kind: int, number: int) -> Image.Image:
     """A noisy picture of a class; the same for the same numbers."""
     random = np.random.default_rng([kind, number])
     colour = np.random.default_rng(kind).integers(0, 255, 3)
-    return Image.fromarray(np.clip(colour + random.normal(0, 70, (16, 16, 3)), 0, 255).astype(np.uint8))
+    return Image.fromarray(
+        np.clip(colour + random.normal(0, 70, (16, 16, 3)), 0, 255).astype(np.uint8)
+    )
 
 
 @pytest.fixture
@@ -96,7 +98,9 @@ def move(root: Path) -> None:
         (swap, 0, 0, 2),
     ],
 )
-def test_a_folder_that_changed_pairs_no_two_pictures(photos, tmp_path, change, lost, of_others, renamed):
+def test_a_folder_that_changed_pairs_no_two_pictures(
+    photos, tmp_path, change, lost, of_others, renamed
+):
     """lost, of_others, renamed: images of each class that only the first and only the second run has, and that have
     another name in the second."""
     data, runs = {"name": "class_folders", "root": str(photos)}, tmp_path / "runs"
@@ -106,7 +110,11 @@ def test_a_folder_that_changed_pairs_no_two_pictures(photos, tmp_path, change, l
     two = untrained(runs, "two", data)
     joined, tested = lab.runs.join([one, two]), CLASSES // 2
     assert joined.sizes == (EACH * tested, (EACH - lost + of_others) * tested)
-    assert len(joined) == (EACH - lost) * tested and joined.renamed == renamed * tested and not joined.unknown
+    assert (
+        len(joined) == (EACH - lost) * tested
+        and joined.renamed == renamed * tested
+        and not joined.unknown
+    )
     for mine, theirs in joined.items.T:
         assert read[one.dataset().keys[mine]] == (photos / two.dataset().keys[theirs]).read_bytes()
 
@@ -115,8 +123,13 @@ def test_a_folder_that_changed_pairs_no_two_pictures(photos, tmp_path, change, l
     assert f"{len(joined)} images joined by name and content" in found.note and not found.unlike
     vectors = [run.embeddings().take(np.argsort(run.embeddings().items)) for run in (one, two)]
     for mine, theirs in joined.items.T:
-        rows = [np.flatnonzero(part.items == item)[0] for part, item in zip(vectors, (mine, theirs), strict=True)]
-        np.testing.assert_allclose(vectors[0].vectors[rows[0]], vectors[1].vectors[rows[1]], atol=1e-6)
+        rows = [
+            np.flatnonzero(part.items == item)[0]
+            for part, item in zip(vectors, (mine, theirs), strict=True)
+        ]
+        np.testing.assert_allclose(
+            vectors[0].vectors[rows[0]], vectors[1].vectors[rows[1]], atol=1e-6
+        )
 
 
 def test_a_picture_in_another_class_folder_is_the_same_picture_of_another_class(photos, tmp_path):
@@ -125,7 +138,10 @@ def test_a_picture_in_another_class_folder_is_the_same_picture_of_another_class(
     move(photos)
     two = untrained(runs, "two", data)
     joined = lab.runs.join([one, two])
-    classes = [run.pictures().of_items(items).classes for run, items in zip((one, two), joined.items, strict=True)]
+    classes = [
+        run.pictures().of_items(items).classes
+        for run, items in zip((one, two), joined.items, strict=True)
+    ]
     moved = classes[0] != classes[1]
     assert moved.sum() == joined.renamed > 0
     found = same_queries([one, two])
@@ -179,12 +195,16 @@ def test_tar_shards_that_grew_are_joined_and_the_old_numbers_refused(tmp_path, m
     found = same_queries([one, two])
     assert len(found.labels) == 12 and found.joined.sizes == (12, 16) and not found.joined.unknown
     np.testing.assert_array_equal(*found.values["MAP@R"])
-    with pytest.raises(ValueError, match="lists other images than when one embedded.*lab evaluate .*--split test"):
+    with pytest.raises(
+        ValueError, match="lists other images than when one embedded.*lab evaluate .*--split test"
+    ):
         lab.runs.open(one.path).dataset()
     assert len(two.dataset()) == 32
 
 
-def test_pictures_in_two_folders_and_in_a_tar_file_are_joined_by_content(photos, tmp_path, monkeypatch):
+def test_pictures_in_two_folders_and_in_a_tar_file_are_joined_by_content(
+    photos, tmp_path, monkeypatch
+):
     monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
     copied = Path(shutil.copytree(photos, tmp_path / "elsewhere"))
     runs = tmp_path / "runs"
@@ -215,7 +235,9 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
     keys = [f"sku-{row}" for row in range(12)]
 
     def brought(name, rows, labels, **known):
-        return lab.runs.from_embeddings(vectors[rows], labels, normalise=True, name=name, runs=tmp_path, **known)
+        return lab.runs.from_embeddings(
+            vectors[rows], labels, normalise=True, name=name, runs=tmp_path, **known
+        )
 
     some = np.array([11, 2, 3, 4, 5, 0])
     one = brought("one", slice(None), labels, keys=keys)
@@ -224,7 +246,9 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
     assert joined.items.tolist() == [sorted(some.tolist()), np.argsort(some).tolist()]
     assert "joined by name; not joined: 6 of one" in joined.sentence
 
-    numbers = [str(row) for row in range(12)]  # names that somebody gave, though they look like row numbers
+    numbers = [
+        str(row) for row in range(12)
+    ]  # names that somebody gave, though they look like row numbers
     named = brought("named", slice(None), labels, keys=numbers)
     relabelled = brought("relabelled", slice(None), ["other", *labels[1:]], keys=numbers)
     assert len(lab.runs.join([named, relabelled])) == 12
@@ -239,9 +263,13 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
         same_queries([bare, other])
 
     nothing, more = brought("nothing", slice(None), None), brought("more", slice(None), None)
-    assert len(lab.runs.join([nothing, more])) == 0, "rows without names and classes may be of any images"
+    assert len(lab.runs.join([nothing, more])) == 0, (
+        "rows without names and classes may be of any images"
+    )
     assert len(lab.runs.join([nothing, nothing])) == 12
-    alike = lab.runs.from_embeddings(vectors, like=nothing, normalise=True, name="alike", runs=tmp_path)
+    alike = lab.runs.from_embeddings(
+        vectors, like=nothing, normalise=True, name="alike", runs=tmp_path
+    )
     assert len(lab.runs.join([nothing, alike])) == 12, "which is said to be of the same images"
 
 
@@ -250,7 +278,9 @@ def brought_with_pictures(photos: Path, name: str, runs: Path, **known) -> lab.r
     keys = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
     vectors = np.random.default_rng(0).normal(size=(len(keys), 4)).astype(np.float32)
     labels = None if "like" in known else [key.split("/")[0] for key in keys]
-    return lab.runs.from_embeddings(vectors, labels, keys=keys, normalise=True, name=name, runs=runs, **known)
+    return lab.runs.from_embeddings(
+        vectors, labels, keys=keys, normalise=True, name=name, runs=runs, **known
+    )
 
 
 @pytest.mark.parametrize("measure", [True, False])
@@ -258,7 +288,10 @@ def test_imported_pictures_are_joined_by_content(photos, tmp_path, measure):
     runs = tmp_path / "runs"
     one = brought_with_pictures(photos, "one", runs, root=photos, measure=measure)
     again = brought_with_pictures(photos, "again", runs, root=photos, measure=measure)
-    assert lab.runs.join([one, again]).sentence == "32 images joined by name and content; none is left out."
+    assert (
+        lab.runs.join([one, again]).sentence
+        == "32 images joined by name and content; none is left out."
+    )
     like = brought_with_pictures(photos, "like", runs, like=one, measure=measure)
 
     picture(3, 77).save(photos / "c3" / "2.png")
@@ -266,7 +299,12 @@ def test_imported_pictures_are_joined_by_content(photos, tmp_path, measure):
     two = brought_with_pictures(photos, "two", runs, root=photos, measure=measure)
     for before in (one, again, like):
         joined = lab.runs.join([before, two])
-        assert len(joined) == 31 and joined.renamed == 1 and joined.replaced == 1 and not joined.unknown
+        assert (
+            len(joined) == 31
+            and joined.renamed == 1
+            and joined.replaced == 1
+            and not joined.unknown
+        )
         assert joined.sentence == (
             f"31 images joined by name and content, 1 of them renamed; not joined: 1 of {before.name}, 1 of two "
             "(1 name with another content)."

@@ -20,12 +20,20 @@ def run(tmp_path) -> Run:
 def test_remarks_come_back_clean(run):
     assert management.notes(run) == {"note": "", "tags": [], "group": ""}
     management.annotate(run, "looks <b>odd</b>\n", [" best ", "best", "", "seed 3"])
-    assert management.notes(run) == {"note": "looks <b>odd</b>\n", "tags": ["best", "seed 3"], "group": ""}
+    assert management.notes(run) == {
+        "note": "looks <b>odd</b>\n",
+        "tags": ["best", "seed 3"],
+        "group": "",
+    }
 
 
 def test_what_is_not_given_stays(run):
     management.annotate(run, "a note", ["tag"], " taus ")
-    assert management.annotate(run, tags=["other"]) == {"note": "a note", "tags": ["other"], "group": "taus"}
+    assert management.annotate(run, tags=["other"]) == {
+        "note": "a note",
+        "tags": ["other"],
+        "group": "taus",
+    }
     assert (
         management.annotate(run, group="")
         == management.notes(run)

@@ -31,7 +31,11 @@ def root(tmp_path):
 def test_what_is_written_is_read_and_writing_back_is_undo(own, root):
     images = folder(own)
     name = images.class_names[0]
-    given = {0: Mark("relabel", label=name, tags=("mine",)), 3: Mark("duplicate", of=images.keys[0]), 4: Mark("keep")}
+    given = {
+        0: Mark("relabel", label=name, tags=("mine",)),
+        3: Mark("duplicate", of=images.keys[0]),
+        4: Mark("keep"),
+    }
     assert marks.write(root, images, given) == dict.fromkeys(given)
     assert marks.read(root, images) == marks.read(root, folder(own)) == given
     before = marks.write(root, images, {3: None, 4: Mark("drop"), 5: Mark("drop"), 6: None})
@@ -65,7 +69,10 @@ def test_marks_follow_the_content_of_moved_and_renamed_images(own, root, tmp_pat
 def test_a_damaged_file_is_a_sentence_and_stays(own, root, text):
     (root / marks.FILE).write_text(text)
     images = folder(own)
-    for attempt in (lambda: marks.read(root, images), lambda: marks.write(root, images, {0: Mark("drop")})):
+    for attempt in (
+        lambda: marks.read(root, images),
+        lambda: marks.write(root, images, {0: Mark("drop")}),
+    ):
         with pytest.raises(ValueError, match="is damaged .* Bring back a copy"):
             attempt()
     assert (root / marks.FILE).read_text() == text
@@ -74,11 +81,17 @@ def test_a_damaged_file_is_a_sentence_and_stays(own, root, text):
 def test_marks_become_corrections_that_later_marks_change(own, root):
     images = folder(own)
     to = images.class_names[-1]
-    table = marks.corrections(images, {0: Mark("drop"), 1: Mark("relabel", to), 2: Mark("keep"), 3: Mark(tags=("a",))})
+    table = marks.corrections(
+        images, {0: Mark("drop"), 1: Mark("relabel", to), 2: Mark("keep"), 3: Mark(tags=("a",))}
+    )
     assert table == {images.keys[0]: "", images.keys[1]: to}
     before = marks.save_corrections(root, table)
-    assert before == marks.save_corrections(root, table) and before.parent == root / marks.CORRECTIONS
-    later = marks.corrections(images, {0: Mark("keep"), 5: Mark("duplicate", of=images.keys[1])}, str(before))
+    assert (
+        before == marks.save_corrections(root, table) and before.parent == root / marks.CORRECTIONS
+    )
+    later = marks.corrections(
+        images, {0: Mark("keep"), 5: Mark("duplicate", of=images.keys[1])}, str(before)
+    )
     assert later == {images.keys[1]: to, images.keys[5]: ""}
 
 

@@ -17,7 +17,12 @@ def trained(tmp_path, pictures, train_tiny):
 
 
 def evaluated(run, *flags):
-    assert main(["evaluate", run.name, "--runs", str(run.path.parent), "--split", "test", "-q", *flags]) == 0
+    assert (
+        main(
+            ["evaluate", run.name, "--runs", str(run.path.parent), "--split", "test", "-q", *flags]
+        )
+        == 0
+    )
     return lab.runs.open(run.name, run.path.parent)
 
 
@@ -27,7 +32,8 @@ def chosen(run):
 
 
 @pytest.mark.parametrize(
-    "flags", [["--testing.size", "24"], ["--testing.preprocessing", "protocol"], ["--testing.squash"], []]
+    "flags",
+    [["--testing.size", "24"], ["--testing.preprocessing", "protocol"], ["--testing.squash"], []],
 )
 def test_a_query_is_seen_as_the_images_that_are_searched(trained, flags):
     run = evaluated(trained, *flags)
@@ -72,7 +78,9 @@ def test_a_gallery_of_other_settings_is_refused(trained, tmp_path, flags):
     index = lab.load(run).save_index(tmp_path / "it.index")
     shop = result_of(lab.runs.embed_folder(photos, str(run.path), name="shop", runs=tmp_path))
     picture = run.dataset().path(int(run.embeddings().items[0]))
-    assert lab.load(run, index=index).search(picture) and lab.load(run, gallery=shop).search(picture)
+    assert lab.load(run, index=index).search(picture) and lab.load(run, gallery=shop).search(
+        picture
+    )
     changed = evaluated(run, *flags)
     for given in ({"index": index}, {"gallery": shop}):
         with pytest.raises(ValueError, match="was embedded by another encoder"):

@@ -14,7 +14,9 @@ from lab.runs import RunConfig
 JUNK = [b"", b"{", b"[]", b"\xff\x00", b'{"state": 3}', b'{"worker": {"host": 1, "pid": -3}}']
 
 
-@pytest.mark.parametrize("file", ["status.json", "meta.json", "launch.json", "scores/test.json", "metrics.jsonl"])
+@pytest.mark.parametrize(
+    "file", ["status.json", "meta.json", "launch.json", "scores/test.json", "metrics.jsonl"]
+)
 def test_no_damage_in_one_folder_can_be_felt_outside_it(tmp_path, file):
     good, bad = (lab.runs.create(RunConfig.of(), tmp_path, name) for name in ("good", "bad"))
     (bad.path / "scores").mkdir()

@@ -27,14 +27,21 @@ def root(tmp_path):
 def assert_as_0_2(run: lab.runs.Run, near: float) -> None:
     """Compare a run's numbers with those of 0.2. near: how far scores and vectors may be off, losses by the share."""
     expected, test = EXPECTED[run.path.name], run.embeddings("test")
-    assert run.state == expected["state"] == "finished" and set(run.splits) == set(expected["scores"])
-    assert [r["loss"] for r in run.metrics("stepped")] == pytest.approx(expected["losses"], rel=near)
+    assert run.state == expected["state"] == "finished" and set(run.splits) == set(
+        expected["scores"]
+    )
+    assert [r["loss"] for r in run.metrics("stepped")] == pytest.approx(
+        expected["losses"], rel=near
+    )
     for split, values in expected["scores"].items():
         assert run.scores(split)["values"] == pytest.approx(values, abs=near)
         assert run.scores(split)["queries"] == expected["queries"][split]
         for name, value in values.items():
             assert np.nanmean(run.per_query(split)[name]) == pytest.approx(value, abs=near)
-    assert list(test.vectors.shape) == expected["shape"] and test.items[:5].tolist() == expected["first_items"]
+    assert (
+        list(test.vectors.shape) == expected["shape"]
+        and test.items[:5].tolist() == expected["first_items"]
+    )
     np.testing.assert_allclose(test.vectors[0], expected["first_vector"], atol=max(near, 1e-6))
     squares = (test.vectors.astype(np.float64).sum(0) ** 2).sum()
     assert squares == pytest.approx(expected["sum_of_squared_column_sums"], rel=max(near, 1e-6))
@@ -50,11 +57,19 @@ def test_scores_and_embeddings_read_equal(name):
 
 def test_what_stands_beside_the_numbers_reads_equal(root, capsys):
     run = lab.runs.open(root / "finished")
-    assert run.config.loss.name == "recall_at_k" and [w.name for w in run.config.wrappers] == ["simix"]
-    assert run.meta["versions"]["rankscope"] == "0.2.0" and list(run.batches()) == list(run.frames()) == [5, 10]
-    assert (run.path / "relevance.json").is_file(), "version 0.3 reads it no more, and leaves it where it is"
+    assert run.config.loss.name == "recall_at_k" and [w.name for w in run.config.wrappers] == [
+        "simix"
+    ]
+    assert run.meta["versions"]["rankscope"] == "0.2.0" and list(run.batches()) == list(
+        run.frames()
+    ) == [5, 10]
+    assert (run.path / "relevance.json").is_file(), (
+        "version 0.3 reads it no more, and leaves it where it is"
+    )
     for values in (run.meta, run.status, run.scores("test"), *run.metrics()):
-        assert "crc32" not in values, "0.2 wrote a checksum into its JSON files; readers pass over it"
+        assert "crc32" not in values, (
+            "0.2 wrote a checksum into its JSON files; readers pass over it"
+        )
     assert main(["runs", "mark", str(run.path)]) == 0
     assert capsys.readouterr().out.split("\n")[1] == "finished\tmade by version 0.2\tkept\tfixtures"
 
@@ -67,7 +82,9 @@ def test_runs_are_listed_and_compared(root, capsys):
     lines = json.loads(capsys.readouterr().out)["lines"]
     for line in lines:
         expected = EXPECTED[line["runs"][0]]["scores"]["test"]
-        assert {name: score["mean"] for name, score in line["scores"].items()} == pytest.approx(expected)
+        assert {name: score["mean"] for name, score in line["scores"].items()} == pytest.approx(
+            expected
+        )
 
 
 def test_its_weights_make_its_embeddings_again(root):
@@ -99,7 +116,11 @@ def as_0_2_wrote_it(run: lab.runs.Run) -> None:
     arrays.write(file, kept, arrays.header(file))
     scores = run.path / "scores" / "test.json"
     told = json.loads(scores.read_text())
-    scores.write_text(json.dumps({name: one for name, one in told.items() if name not in ("left_out", "unlabelled")}))
+    scores.write_text(
+        json.dumps(
+            {name: one for name, one in told.items() if name not in ("left_out", "unlabelled")}
+        )
+    )
 
 
 def test_images_without_a_class_are_recognised_and_their_scores_are_told(tmp_path, capsys):
@@ -109,7 +130,9 @@ def test_images_without_a_class_are_recognised_and_their_scores_are_told(tmp_pat
     wanted, names = run.scores()["values"], run.dataset().class_names
     as_0_2_wrote_it(run)
     images, embedded = run.dataset(), run.embeddings()
-    assert images.class_names == names and images.labelled.tolist() == [row % 4 != 0 for row in range(24)]
+    assert images.class_names == names and images.labelled.tolist() == [
+        row % 4 != 0 for row in range(24)
+    ]
     np.testing.assert_array_equal(embedded.labels, images.labels[embedded.items])
     assert "count 6 images without a class as wrong answers" in run.outdated()
     assert any("as version 0.2 did" in one.sentence for one in check(run))

@@ -8,11 +8,17 @@ from lab.runs.threads import training_threads
 
 
 def test_the_steps_of_a_small_network_have_one_thread(tmp_path, tiny_sections):
-    run = lab.runs.create(lab.runs.RunConfig.of(tiny_sections).changed("training.device", "cpu"), tmp_path, "small")
+    run = lab.runs.create(
+        lab.runs.RunConfig.of(tiny_sections).changed("training.device", "cpu"), tmp_path, "small"
+    )
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        seen = {torch.get_num_threads() for record in lab.runs.execute(run) if isinstance(record, Stepped)}
+        seen = {
+            torch.get_num_threads()
+            for record in lab.runs.execute(run)
+            if isinstance(record, Stepped)
+        }
         after = torch.get_num_threads()
     finally:
         torch.set_num_threads(before)

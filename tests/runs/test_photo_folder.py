@@ -20,7 +20,12 @@ NAMED = (
     "empty.png is not an image: it is empty",
     "cut.jpg is damaged and cannot be decoded",
 )
-COUNTED = ("1 file that is no image", "1 HEIC photo", "hidden files and folders", "links to what is listed already")
+COUNTED = (
+    "1 file that is no image",
+    "1 HEIC photo",
+    "hidden files and folders",
+    "links to what is listed already",
+)
 
 
 def below(folder: Path, files) -> set[str]:
@@ -38,20 +43,29 @@ def said(records: list) -> str:
 
 
 def check_told(words: str, classes: int = 10) -> None:
-    for one in (*NAMED, *COUNTED, "Classes are the folders class 00, class 01,", f"in {classes} classes)"):
+    for one in (
+        *NAMED,
+        *COUNTED,
+        "Classes are the folders class 00, class 01,",
+        f"in {classes} classes)",
+    ):
         assert one in words, one
 
 
 def test_every_door_finds_the_same_images(photos, tmp_path, capsys):
     folder, count = photos
     records: list = []
-    embedded = result_of(lab.runs.embed_folder(folder, "small_cnn", name="embedded", runs=tmp_path), records.append)
+    embedded = result_of(
+        lab.runs.embed_folder(folder, "small_cnn", name="embedded", runs=tmp_path), records.append
+    )
     keys = set(embedded.dataset().keys)
     assert len(keys) == count and len(embedded.dataset().class_names) == 10
     check_told(said(records))
 
     records = []
-    gallery = result_of(embed_shards(folder, "small_cnn", tmp_path / "shards", runs=tmp_path), records.append)
+    gallery = result_of(
+        embed_shards(folder, "small_cnn", tmp_path / "shards", runs=tmp_path), records.append
+    )
     assert below(folder, map(gallery.name, range(len(gallery)))) == keys
     check_told(said(records))
 
@@ -61,7 +75,10 @@ def test_every_door_finds_the_same_images(photos, tmp_path, capsys):
     )
     table = photo_folder.manifest(folder, sorted(keys))
     named = lab.data.create("manifest", path=str(table), root=str(folder))
-    assert sorted(named.keys) == sorted(keys) and f"{-(-count // 3)} rows of list.csv name" in named.problems[0]
+    assert (
+        sorted(named.keys) == sorted(keys)
+        and f"{-(-count // 3)} rows of list.csv name" in named.problems[0]
+    )
 
     sections = {
         "data": {"name": "class_folders", "root": str(folder), "test": 0.3, "validation": 0.3},
@@ -87,14 +104,26 @@ def test_every_door_finds_the_same_images(photos, tmp_path, capsys):
     items = np.concatenate([made.run.embeddings(split).items for split in made.run.splits])
     assert {made.run.dataset().keys[item] for item in items} | {"class 01/cut.jpg"} >= keys - {
         listed.keys[item]
-        for item in made.run.dataset().splits.get("validation", made.run.dataset().splits["test"]).items
+        for item in made.run.dataset()
+        .splits.get("validation", made.run.dataset().splits["test"])
+        .items
     }
 
     model = lab.load(trained, gallery=folder)
-    assert below(folder, (model.searched.row(place)[0] for place in range(len(model.gallery)))) == keys
+    assert (
+        below(folder, (model.searched.row(place)[0] for place in range(len(model.gallery)))) == keys
+    )
     check_told(" ".join([model.images.classes_sentence, *model.problems]))
     capsys.readouterr()
-    words = ["query", "trained", str(folder / "class 00" / "0.jfif"), "--gallery", str(folder), "--runs", str(tmp_path)]
+    words = [
+        "query",
+        "trained",
+        str(folder / "class 00" / "0.jfif"),
+        "--gallery",
+        str(folder),
+        "--runs",
+        str(tmp_path),
+    ]
     assert main(words) == 0
     told = capsys.readouterr()
     check_told(told.err + told.out)

@@ -21,7 +21,13 @@ TINY = {
 
 def config(**changes) -> RunConfig:
     return RunConfig.of(
-        {**TINY, **{k: {**TINY.get(k, {}), **v} if isinstance(v, dict) else v for k, v in changes.items()}}
+        {
+            **TINY,
+            **{
+                k: {**TINY.get(k, {}), **v} if isinstance(v, dict) else v
+                for k, v in changes.items()
+            },
+        }
     )
 
 
@@ -39,7 +45,10 @@ def test_a_sound_run_is_good_everywhere():
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"data": {"name": "class_folders", "root": "nowhere", "test": 0.5, "validation": 0.2}}, "no folder"),
+        (
+            {"data": {"name": "class_folders", "root": "nowhere", "test": 0.5, "validation": 0.2}},
+            "no folder",
+        ),
         ({"sampler": {"batch_size": 32, "per_class": 16}}, "16"),
         ({"training": {"device": "cuda:99"}}, "device"),
     ],
@@ -73,5 +82,7 @@ def test_batch_normalisation_under_chunks_is_found():
 
 def test_too_little_memory_names_a_chunk_that_fits(monkeypatch):
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("M", (), {"available": 40 * 2**20})())
-    verdict, sentence = verdicts(config(sampler={"batch_size": 128}, augmentation={"size": 64}))["memory"]
+    verdict, sentence = verdicts(config(sampler={"batch_size": 128}, augmentation={"size": 64}))[
+        "memory"
+    ]
     assert verdict == BAD and "training.chunk to at most" in sentence

@@ -17,11 +17,15 @@ from lab.runs.receiving import receive
 @pytest.fixture
 def sent(whole, tmp_path):
     """A copy of a whole run, to be changed and packed."""
-    return shutil.copytree(whole.path, tmp_path / "sent" / "theirs", ignore=shutil.ignore_patterns(".lock"))
+    return shutil.copytree(
+        whole.path, tmp_path / "sent" / "theirs", ignore=shutil.ignore_patterns(".lock")
+    )
 
 
 def packed(folder, kind="gztar"):
-    return shutil.make_archive(str(folder.parent.parent / "archive"), kind, folder.parent, folder.name)
+    return shutil.make_archive(
+        str(folder.parent.parent / "archive"), kind, folder.parent, folder.name
+    )
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "gztar"])
@@ -30,11 +34,17 @@ def test_a_run_is_unpacked_checked_and_listed(sent, tmp_path, kind, capsys):
     (sent / "letter.docx").write_text("hello")
     assert main(["receive", packed(sent, kind), "--into", str(tmp_path / "runs")]) == 0
     said = capsys.readouterr().out
-    assert "a run: small_cnn, smooth_ap, class_folders" in said and "checkpoints: best, last" in said
+    assert (
+        "a run: small_cnn, smooth_ap, class_folders" in said and "checkpoints: best, last" in said
+    )
     assert "data.root" in said and "--allow paths" in said and "letter.docx" in said
     assert said.rstrip().endswith(f"Next: lab runs {tmp_path / 'runs' / 'theirs'}")
     held = {one.name for one in (tmp_path / "runs" / "theirs").iterdir()}
-    assert {"config.yaml", "checkpoints"} <= held and not held & {"launch.json", "letter.docx", ".lock"}
+    assert {"config.yaml", "checkpoints"} <= held and not held & {
+        "launch.json",
+        "letter.docx",
+        ".lock",
+    }
 
 
 def refused(archive, tmp_path, told):
@@ -58,10 +68,14 @@ def test_programs_are_refused(sent, tmp_path, name):
 )  # fmt: skip
 def test_a_damaged_file_is_named_and_nothing_is_kept(sent, tmp_path, file, text):
     (sent / file).write_text(text)
-    refused(packed(sent), tmp_path, f"not received, and nothing was kept of it: .*{file.split('/')[-1]}")
+    refused(
+        packed(sent), tmp_path, f"not received, and nothing was kept of it: .*{file.split('/')[-1]}"
+    )
 
 
-@pytest.mark.parametrize("path", ["../x/config.yaml", "/tmp/x/config.yaml", "a/../../config.yaml", "C:\\x", "a\u202eb"])
+@pytest.mark.parametrize(
+    "path", ["../x/config.yaml", "/tmp/x/config.yaml", "a/../../config.yaml", "C:\\x", "a\u202eb"]
+)
 def test_paths_that_lead_out_are_refused(tmp_path, path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr(path, "x")
@@ -71,7 +85,9 @@ def test_paths_that_lead_out_are_refused(tmp_path, path):
     refused(tmp_path / "a.tar", tmp_path, "leads out of its folder")
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+)
 def test_links_and_devices_are_refused(tmp_path, kind):
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         member = tarfile.TarInfo("x/config.yaml")

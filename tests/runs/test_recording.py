@@ -11,7 +11,9 @@ LABELS = ["a"] * 4 + ["b"] * 4
 
 
 def points(seed=0):
-    return torch.nn.functional.normalize(torch.randn(8, 5, generator=torch.Generator().manual_seed(seed)), dim=1)
+    return torch.nn.functional.normalize(
+        torch.randn(8, 5, generator=torch.Generator().manual_seed(seed)), dim=1
+    )
 
 
 def test_a_loop_is_live_and_then_finished(tmp_path):
@@ -19,14 +21,38 @@ def test_a_loop_is_live_and_then_finished(tmp_path):
         for step in (1, 2, 3):
             run.log(step, loss=torch.tensor(1.0 / step), lr=0.1, accuracy=0.25 * step)
             run.embeddings(step, points(step).requires_grad_(), LABELS)
-            run.batch(points(step)[:4], LABELS[:4], [0, 1, 2, 3], loss=torch.tensor(0.5, requires_grad=True))
+            run.batch(
+                points(step)[:4],
+                LABELS[:4],
+                [0, 1, 2, 3],
+                loss=torch.tensor(0.5, requires_grad=True),
+            )
             found = lab.runs.open("own", tmp_path)
-            assert found.state == "running" and found.origin("validation").words == f"made elsewhere, step {step}"
-            np.testing.assert_allclose(found.embeddings("validation").vectors, points(step), atol=1e-6)
-    assert found.state == "finished" and list(found.frames()) == [1, 2, 3] and found.status["step"] == 3
-    assert [record["loss"] for record in found.metrics("stepped")] == pytest.approx([1, 1 / 2, 1 / 3])
-    assert [r["values"].get("accuracy") for r in found.metrics("validated")][::2] == [0.25, 0.5, 0.75]
-    assert found.scores("validation")["queries"] == 8 and found.meta["config"] == {"lr": 0.1} and not check(found)
+            assert (
+                found.state == "running"
+                and found.origin("validation").words == f"made elsewhere, step {step}"
+            )
+            np.testing.assert_allclose(
+                found.embeddings("validation").vectors, points(step), atol=1e-6
+            )
+    assert (
+        found.state == "finished"
+        and list(found.frames()) == [1, 2, 3]
+        and found.status["step"] == 3
+    )
+    assert [record["loss"] for record in found.metrics("stepped")] == pytest.approx(
+        [1, 1 / 2, 1 / 3]
+    )
+    assert [r["values"].get("accuracy") for r in found.metrics("validated")][::2] == [
+        0.25,
+        0.5,
+        0.75,
+    ]
+    assert (
+        found.scores("validation")["queries"] == 8
+        and found.meta["config"] == {"lr": 0.1}
+        and not check(found)
+    )
     assert list(found.batches()) and found.dataset().class_names == ["a", "b"]
 
 
@@ -39,7 +65,9 @@ def test_rows_in_another_order_than_before_are_refused(tmp_path, names):
         run.embeddings(3, points(3))
         order = [0, 4, 1, 5, 2, 6, 3, 7]
         shuffled = {name: [values[row] for row in order] for name, values in names.items()}
-        with pytest.raises(ValueError, match=r"Row \d has the label|Row 1 is 'e' now and was 'b' before"):
+        with pytest.raises(
+            ValueError, match=r"Row \d has the label|Row 1 is 'e' now and was 'b' before"
+        ):
             run.embeddings(4, points(4)[order], [LABELS[row] for row in order], **shuffled)
         with pytest.raises(ValueError, match="There are 8 vectors, but 7 values of labels"):
             run.embeddings(4, points(4), LABELS[:7])
@@ -73,7 +101,10 @@ def test_what_cannot_be_recorded_is_one_sentence(tmp_path):
         for wrong, sentence in (
             (lambda: run.batch(points(), LABELS, range(8)), "images first"),
             (lambda: run.embeddings(5, 2 * points(), LABELS), "length 2 instead"),
-            (lambda: run.embeddings(5, points(), LABELS, keys=["a"] * 8), "Rows 0 and 1 have the same key 'a'"),
+            (
+                lambda: run.embeddings(5, points(), LABELS, keys=["a"] * 8),
+                "Rows 0 and 1 have the same key 'a'",
+            ),
             (
                 lambda: run.embeddings(1, points(), LABELS) or run.embeddings(1, points()[:5]),
                 "5 vectors, but the run has 8",
@@ -114,7 +145,9 @@ def test_lightning(tmp_path, monkeypatch):
             self.net, self.contrastive = torch.nn.Linear(5, 3), lab.losses.create("contrastive")
 
         def training_step(self, batch, _):
-            return self.contrastive(torch.nn.functional.normalize(self.net(batch[0]), dim=1), batch[1])
+            return self.contrastive(
+                torch.nn.functional.normalize(self.net(batch[0]), dim=1), batch[1]
+            )
 
         def validation_step(self, batch, _):
             self.log("similar", self.net(batch[0]).mean())
@@ -162,7 +195,9 @@ def test_accelerate(tmp_path):
         accelerator = accelerate.Accelerator(cpu=True, log_with=Tracker(run))
         accelerator.init_trackers("it", {"lr": 0.1, "loss": "mine", "seed": 3})
         for step in (1, 2):
-            accelerator.log({"loss": 1 / step, "accuracy": 0.5, "phase": "words are left out"}, step=step)
+            accelerator.log(
+                {"loss": 1 / step, "accuracy": 0.5, "phase": "words are left out"}, step=step
+            )
         accelerator.end_training()
     assert [record["loss"] for record in run.run.metrics("stepped")] == [1, 0.5]
     assert run.run.metrics("validated")[0]["values"] == {"accuracy": 0.5}
@@ -206,8 +241,16 @@ def test_the_trainer_of_transformers(tmp_path):
             callbacks=[TransformersRecording(run, lambda model: embed(model.net))],
         ).train()  # fmt: skip
     stepped = [record for record in run.run.metrics("stepped") if "lr" in record]
-    assert [record["step"] for record in stepped] == [1, 2, 3] and list(run.run.frames()) == [1, 2, 3]
-    assert stepped[0]["lr"] == pytest.approx(0.05) and stepped[0]["gradient_norm"] > 0 and stepped[0]["loss"] > 0
+    assert [record["step"] for record in stepped] == [1, 2, 3] and list(run.run.frames()) == [
+        1,
+        2,
+        3,
+    ]
+    assert (
+        stepped[0]["lr"] == pytest.approx(0.05)
+        and stepped[0]["gradient_norm"] > 0
+        and stepped[0]["loss"] > 0
+    )
     values = [record["values"] for record in run.run.metrics("validated")]
     assert any("eval_loss" in one for one in values) and any("r@1" in one for one in values)
     assert run.run.state == "finished" and not check(run.run)

@@ -64,7 +64,9 @@ def test_a_copy_of_a_run_at_work_is_its_own(fresh, tmp_path, monkeypatch):
     asked = []
     with at_work(fresh):
         copy = Run(shutil.copytree(fresh.path, tmp_path / "copy"))
-        monkeypatch.setattr("lab.launchers.background.detached.os.kill", lambda *given: asked.append(given))
+        monkeypatch.setattr(
+            "lab.launchers.background.detached.os.kill", lambda *given: asked.append(given)
+        )
         assert fresh.state == RUNNING and copy.state == "interrupted" and not working(copy)
         assert launching.stop(copy) == "not running" and asked == []
         management.trash(copy)
@@ -93,7 +95,9 @@ def test_an_evaluation_that_is_killed_leaves_no_scores_of_others(trained, monkey
         pass
 
     def replace(source, target):
-        if Path(target).parent.name in ("embeddings", "scores") and not Path(target).name.startswith("."):
+        if Path(target).parent.name in ("embeddings", "scores") and not Path(
+            target
+        ).name.startswith("."):
             if left[0] == 0:
                 raise Killed
             left[0] -= 1
@@ -130,7 +134,9 @@ def test_one_flipped_bit_is_found_when_it_is_read(trained):
     }.items():
         path = trained.path / f"{name}.safetensors"
         flip(path, -3)
-        with pytest.raises(arrays.Damaged, match=rf"{path.name} cannot be read, it is damaged .*; .*\.$"):
+        with pytest.raises(
+            arrays.Damaged, match=rf"{path.name} cannot be read, it is damaged .*; .*\.$"
+        ):
             act()
         flip(path, -3)
 
@@ -161,14 +167,19 @@ def test_what_is_damaged_is_found_with_what_to_do(trained):
 
 
 def test_a_stopped_training_says_so_and_exits_by_its_signal(forked, tiny, tmp_path):
-    long = {**tiny, "training": {"steps": 100_000, "checkpoint_every": 50_000, "validate_every": 100_000}}
+    long = {
+        **tiny,
+        "training": {"steps": 100_000, "checkpoint_every": 50_000, "validate_every": 100_000},
+    }
     run = lab.runs.create(RunConfig.of(long), tmp_path, "long")
     process = forked(COMMAND, "train", "--resume", run.path, "--quiet")
     wait_for(lambda: run.state == RUNNING and run.status.get("step", 0) > 0)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait() == 143
     assert "this step is finished and saved" in process.err
-    assert run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > 0
+    assert (
+        run.state == "stopped" and checkpoint.load(run.checkpoint("last"))["progress"]["step"] > 0
+    )
 
 
 def test_a_file_is_replaced_and_never_written_in_place(tmp_path):

@@ -12,7 +12,10 @@ SOAK = Path(__file__).parents[2] / "scripts" / "soak"
 def row(*words: str) -> list[str]:
     """The columns of the row that a trial prints when it survives."""
     done = subprocess.run(
-        [sys.executable, str(SOAK / words[0]), *words[1:]], capture_output=True, text=True, timeout=1800
+        [sys.executable, str(SOAK / words[0]), *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return [column.strip() for column in done.stdout.splitlines()[-1].split("|")]

@@ -42,7 +42,9 @@ def test_a_manifest_may_name_images_anywhere_and_is_read_anew(pictures, tiny, tr
     assert not (run.path / "images.json").exists() and run.dataset().load(0).size == (20, 20)
 
 
-@pytest.mark.parametrize("words", [["runs", "stop", HIDDEN], ["query", HIDDEN, "y.png"], ["runs", "--" + HIDDEN]])
+@pytest.mark.parametrize(
+    "words", [["runs", "stop", HIDDEN], ["query", HIDDEN, "y.png"], ["runs", "--" + HIDDEN]]
+)
 def test_sentences_of_the_command_show_hidden_characters(words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     try:
@@ -56,7 +58,10 @@ def test_sentences_of_the_command_show_hidden_characters(words, capsys, tmp_path
 def knobs_of_many() -> list[tuple[type[Knobs], str]]:
     """Every declared knob that takes several values."""
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
-        if not module.name.startswith(("lab._shipped", "lab.cli")) and "__main__" not in module.name:
+        if (
+            not module.name.startswith(("lab._shipped", "lab.cli"))
+            and "__main__" not in module.name
+        ):
             importlib.import_module(module.name)
     kinds, found = [Knobs], {}
     while kinds:
@@ -72,7 +77,9 @@ def test_a_knob_of_several_values_takes_or_refuses_none_one_and_thousands():
     knobs = knobs_of_many()
     assert len(knobs) > 20
     for kind, knob in knobs:
-        one = knob.options[0] if knob.options else {int: 2, float: 0.5}.get(knob.kind, "recall_at_k")
+        one = (
+            knob.options[0] if knob.options else {int: 2, float: 0.5}.get(knob.kind, "recall_at_k")
+        )
         for value in ([], None, one, [one], [one] * 5000):
             try:
                 kind(**{knob.name: value})
@@ -80,18 +87,28 @@ def test_a_knob_of_several_values_takes_or_refuses_none_one_and_thousands():
                 assert knob.name in str(refused), (kind, refused)
             else:
                 assert value is not None or knob.optional, (kind, knob.name)
-                assert value != [] or knob.default == () or knob.options, (kind, knob.name, "is empty")
+                assert value != [] or knob.default == () or knob.options, (
+                    kind,
+                    knob.name,
+                    "is empty",
+                )
                 assert value is None or len(value) < 5000, (kind, knob.name)
 
 
 @pytest.mark.parametrize("harm", ["lost", "cut", "edited"])
-def test_a_run_that_lost_its_configuration_is_told_and_mended_from_the_checkpoint(run, harm, capsys, tmp_path):
+def test_a_run_that_lost_its_configuration_is_told_and_mended_from_the_checkpoint(
+    run, harm, capsys, tmp_path
+):
     path = run.path / "config.yaml"
     whole = path.read_text()
     if harm == "lost":
         path.unlink()
     else:
-        path.write_text(whole[: whole.index("training:")] if harm == "cut" else whole.replace("steps: 8", "steps: 800"))
+        path.write_text(
+            whole[: whole.index("training:")]
+            if harm == "cut"
+            else whole.replace("steps: 8", "steps: 800")
+        )
     there = ["--runs", str(tmp_path)]
     assert main(["runs", *there]) == 0 and "theirs" in capsys.readouterr().out
     assert main(["runs", "check", "theirs", *there]) == 1

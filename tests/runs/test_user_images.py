@@ -22,7 +22,9 @@ FOLDERS = {
 }
 
 
-@pytest.mark.parametrize("machine", [LAPTOP, GPU, Machine("cpu", GB // 4, 1)], ids=["laptop", "gpu", "tiny"])
+@pytest.mark.parametrize(
+    "machine", [LAPTOP, GPU, Machine("cpu", GB // 4, 1)], ids=["laptop", "gpu", "tiny"]
+)
 @pytest.mark.parametrize("images", FOLDERS.values(), ids=FOLDERS)
 def test_what_is_chosen_makes_batches(images, machine):
     config = fitted(Survey("photos", images, side=500), machine).config
@@ -37,21 +39,30 @@ def test_what_is_chosen_makes_batches(images, machine):
         assert len(batch) == sampler.batch_size >= 4
         assert len(np.unique(bound.labels[batch])) == sampler.batch_size // sampler.per_class >= 2
     assert sampler.batch_size <= (64 if machine.device == "cpu" else 256)
-    assert config.training.knobs.chunk is None or 4 <= config.training.knobs.chunk < sampler.batch_size
+    assert (
+        config.training.knobs.chunk is None or 4 <= config.training.knobs.chunk < sampler.batch_size
+    )
     assert bool(data.test) == (len(images) >= 8)
 
 
 def test_the_line_says_what_was_chosen():
     few = fitted(Survey("photos", FOLDERS["2 classes of 3"], side=70), LAPTOP)
     assert "2 training classes" in few.sentence and "64 pixels" in few.sentence
-    assert "batches of 6 (3 images of each of 2 classes)" in few.sentence and "the model has seen" in few.sentence
+    assert (
+        "batches of 6 (3 images of each of 2 classes)" in few.sentence
+        and "the model has seen" in few.sentence
+    )
     many = fitted(Survey("photos", FOLDERS["10,000 classes"]), GPU)
-    assert "4,000 training classes" in many.sentence and "50% of the classes are kept" in many.sentence
+    assert (
+        "4,000 training classes" in many.sentence and "50% of the classes are kept" in many.sentence
+    )
     assert "the GPU cuda:0 (24 GB free)" in many.sentence
 
 
 def test_a_single_class_is_a_sentence():
-    with pytest.raises(ValueError, match="photos has 1 class to train on, and ranking needs at least two"):
+    with pytest.raises(
+        ValueError, match="photos has 1 class to train on, and ranking needs at least two"
+    ):
         fitted(Survey("photos", {"cats": 90}), LAPTOP)
     with pytest.raises(ValueError, match="0 classes to train on"):
         fitted(Survey("photos", {"cats": 90, "dogs": 9}, trained={}), LAPTOP)

@@ -56,7 +56,9 @@ def test_an_end_is_told_once_and_a_sign_of_life_is_not(run, listener):
         writer.status(FAILED, phase="failed", sentence="Out of memory: take a smaller batch.")
         writer.status(FAILED, sentence="said again")
     ((path, kind, told),) = listener.told
-    assert path == "/secret?a=b" and kind == "application/json" and told.pop("host") and told.pop("at")
+    assert (
+        path == "/secret?a=b" and kind == "application/json" and told.pop("host") and told.pop("at")
+    )
     assert told == {
         "run": "one", "state": "failed", "step": 4, "steps": 400, "sentence": "said again",
         "scores": {}, "text": "Run one failed. said again",
@@ -74,7 +76,9 @@ def test_a_process_that_died_is_told_of_when_it_is_found(run, listener):
     Writer(run).status(RUNNING, phase="training", step=3)
     Writer(run).close()
     assert [told["state"] for _, _, told in listener.told] == ["interrupted"]
-    assert listener.told[0][2]["text"].startswith("Run one was interrupted. The process ended without a word")
+    assert listener.told[0][2]["text"].startswith(
+        "Run one was interrupted. The process ended without a word"
+    )
 
 
 @pytest.mark.parametrize("how", ["refuses", "hangs", "closed", "no address"])

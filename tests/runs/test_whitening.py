@@ -47,7 +47,9 @@ def test_a_run_starts_so_once_and_not_again_when_it_is_resumed(pictures, tmp_pat
 
     calls, start = [], start_from_whitening
     monkeypatch.setattr(
-        lab.runs.building.on_features, "start_from_whitening", lambda *given: calls.append(1) or start(*given)
+        lab.runs.building.on_features,
+        "start_from_whitening",
+        lambda *given: calls.append(1) or start(*given),
     )
     given = {
         **GIVEN,

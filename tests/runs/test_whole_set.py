@@ -41,7 +41,9 @@ def test_features_are_of_every_split_kept_and_shared_until_an_image_changes(pict
 
 def test_without_pictures_the_stored_embeddings_of_all_splits_are_taken(tmp_path):
     vectors = np.eye(6, dtype=np.float32)
-    run = lab.runs.from_embeddings(vectors, list("aabbcc"), split=["train", "test"] * 3, runs=tmp_path)
+    run = lab.runs.from_embeddings(
+        vectors, list("aabbcc"), split=["train", "test"] * 3, runs=tmp_path
+    )
     found = result_of(whole_set.features(run))
     assert found.items.tolist() == list(range(6)) and np.array_equal(found.vectors, vectors)
 

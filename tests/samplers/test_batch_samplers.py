@@ -27,7 +27,9 @@ def test_a_loader_shows_the_batches_step_by_step(name, workers):
     loader = DataLoader(images, batch_sampler=sampler, num_workers=workers)
     assert len(loader) == sampler.steps_per_epoch == 4
     shown = epoch(loader) + epoch(loader)
-    assert shown == [sampler.batch(step).tolist() for step in range(8)], "an epoch shows what comes after the last one"
+    assert shown == [sampler.batch(step).tolist() for step in range(8)], (
+        "an epoch shows what comes after the last one"
+    )
     sampler.set_epoch(1)
     assert epoch(loader) == shown[4:]
 

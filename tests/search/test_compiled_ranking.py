@@ -26,10 +26,20 @@ def clustered(n, d, classes, noise, seed=0):
     return EmbeddingSet(unit(vectors), labels, np.arange(n))
 
 
-def assert_same(gallery, query=None, k=20, relevant=None, same_source=False, distractors=False, **knobs):
-    index = {path: search.create("exact", k=k, path=path, **knobs).build(gallery) for path in ("plain", "compiled")}
+def assert_same(
+    gallery, query=None, k=20, relevant=None, same_source=False, distractors=False, **knobs
+):
+    index = {
+        path: search.create("exact", k=k, path=path, **knobs).build(gallery)
+        for path in ("plain", "compiled")
+    }
     plain, fast = (
-        i.rank(gallery if query is None else query, query is None or same_source, relevant, distractors=distractors)
+        i.rank(
+            gallery if query is None else query,
+            query is None or same_source,
+            relevant,
+            distractors=distractors,
+        )
         for i in index.values()
     )
     for name, expected in vars(plain).items():
@@ -47,7 +57,9 @@ def product(request, monkeypatch):
             return scores + error * torch.sign(torch.sin(1e4 * scores))
 
         monkeypatch.setattr(_fast, "products", SimpleNamespace(product=rough))
-        monkeypatch.setattr(_fast, "margins_of", lambda queries: np.full(len(queries), 1.1 * error, np.float32))
+        monkeypatch.setattr(
+            _fast, "margins_of", lambda queries: np.full(len(queries), 1.1 * error, np.float32)
+        )
     monkeypatch.setattr(_fast, "TILE", 128)  # several tiles and ragged ends from few images
     return request.param
 
@@ -71,7 +83,9 @@ def test_same_source(case, product):
 
 def test_rows_with_many_positives_beside_columns_with_few(product):
     """A tile that serves both sides counts for its rows by bins and for its columns one by one."""
-    labels = np.concatenate([np.zeros(130, int), 1 + np.arange(390) // 3])  # more than the first 128 are alike
+    labels = np.concatenate(
+        [np.zeros(130, int), 1 + np.arange(390) // 3]
+    )  # more than the first 128 are alike
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(131, 16))[labels] + rng.normal(size=(520, 16))
     assert_same(EmbeddingSet(unit(vectors), labels, np.arange(520)))
@@ -83,7 +97,10 @@ def test_any_number_of_neighbours(k, product):
 
 
 def test_query_and_gallery(product):
-    assert_same(clustered(n=500, d=24, classes=40, noise=1), clustered(n=137, d=24, classes=40, noise=1, seed=1))
+    assert_same(
+        clustered(n=500, d=24, classes=40, noise=1),
+        clustered(n=137, d=24, classes=40, noise=1, seed=1),
+    )
 
 
 def test_some_queries_of_the_gallery(product):
@@ -101,7 +118,10 @@ def test_a_query_that_stands_elsewhere_in_the_gallery(product):
 
 
 def test_judged_relevance(product):
-    gallery, query = clustered(n=300, d=24, classes=9, noise=1), clustered(n=4, d=24, classes=9, noise=1, seed=1)
+    gallery, query = (
+        clustered(n=300, d=24, classes=9, noise=1),
+        clustered(n=4, d=24, classes=9, noise=1, seed=1),
+    )
     items = np.concatenate([np.random.default_rng(i).permutation(300)[:30] for i in range(3)])
     relevant = Relevance(np.array([0, 30, 60, 60, 90]), items, np.tile([EASY, HARD], 45))
     assert_same(gallery, query, relevant=relevant)
@@ -122,7 +142,9 @@ def test_threads_do_not_show(threads, product):
 def test_duplicates_and_ties(seed, n, distinct, classes):
     rng = np.random.default_rng(seed)
     points = unit(rng.integers(-2, 3, (distinct, 3)) + 0.1)
-    gallery = EmbeddingSet(points[rng.integers(0, distinct, n)], rng.integers(0, classes, n), np.arange(n))
+    gallery = EmbeddingSet(
+        points[rng.integers(0, distinct, n)], rng.integers(0, classes, n), np.arange(n)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_fast, "TILE", 16)
         assert_same(gallery, k=7)
@@ -144,13 +166,19 @@ def test_items_without_a_class_and_ties(seed, n, distinct, share, ties, distract
     points = unit(rng.integers(-2, 3, (distinct, 3)) + 0.1)
 
     def some(count, first):
-        labels = np.where(rng.random(count) < share, no_class(np.arange(count)), rng.integers(0, 4, count))
-        return EmbeddingSet(points[rng.integers(0, distinct, count)], labels, first + np.arange(count))
+        labels = np.where(
+            rng.random(count) < share, no_class(np.arange(count)), rng.integers(0, 4, count)
+        )
+        return EmbeddingSet(
+            points[rng.integers(0, distinct, count)], labels, first + np.arange(count)
+        )
 
     gallery = some(n, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_fast, "TILE", 16)
-        assert_same(gallery, some(9, n) if others else None, k=7, ties=ties, distractors=distractors)
+        assert_same(
+            gallery, some(9, n) if others else None, k=7, ties=ties, distractors=distractors
+        )
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "one large", "equal", "tiny numbers"])

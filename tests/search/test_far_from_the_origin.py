@@ -16,10 +16,16 @@ from lab.metrics.nearest_anchor_accuracy import nearest_anchors
 
 WHOLE = ("exact", "streamed", "faiss_flat")
 """Indexes that compare a query with every item."""
-COORDINATES = [[4208848, 2334863.5, 4171170.2], [4208292, 2335623.5, 4171305], [4208843.5, 2334869.5, 4171171.5]]
+COORDINATES = [
+    [4208848, 2334863.5, 4171170.2],
+    [4208292, 2335623.5, 4171305],
+    [4208843.5, 2334869.5, 4171171.5],
+]
 
 
-def classes_of_points(classes: int = 12, width: int = 24, each: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def classes_of_points(
+    classes: int = 12, width: int = 24, each: int = 5
+) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(7)
     labels = np.repeat(np.arange(classes), each)
     centres = random.normal(size=(classes, width))
@@ -27,7 +33,9 @@ def classes_of_points(classes: int = 12, width: int = 24, each: int = 5) -> tupl
 
 
 def built(name: str, vectors: np.ndarray, labels: np.ndarray, k: int) -> search.Index:
-    index = search.create(name, k=k, similarity="euclidean", **({"probes": 4} if name == "two_stage" else {}))
+    index = search.create(
+        name, k=k, similarity="euclidean", **({"probes": 4} if name == "two_stage" else {})
+    )
     if name == "two_stage":
         anchors = np.stack([vectors[labels == label].mean(0) for label in np.unique(labels)])
         return index.build(EmbeddingSet(vectors, labels), anchors=anchors)
@@ -36,7 +44,11 @@ def built(name: str, vectors: np.ndarray, labels: np.ndarray, k: int) -> search.
 
 def test_three_places_on_earth():
     points = np.array(COORDINATES, np.float32)
-    ranking = search.create("exact", k=2, similarity="euclidean").build(points, [0, 1, 0]).rank(points, True)
+    ranking = (
+        search.create("exact", k=2, similarity="euclidean")
+        .build(points, [0, 1, 0])
+        .rank(points, True)
+    )
     assert ranking.neighbours.tolist() == [[2, 1], [2, 0], [0, 1]]
     squares = cdist(points.astype(float), points.astype(float), "sqeuclidean")
     expected = -np.take_along_axis(squares, ranking.neighbours, 1)
@@ -57,16 +69,28 @@ def test_ranking_equals_scipy_wherever_the_origin_lies(name, offset):
     np.testing.assert_allclose(ranking.scores, -np.take_along_axis(squares, order, 1), rtol=3e-6)
     scores, places = index.neighbours(moved, k=4)
     np.testing.assert_array_equal(places[:, 1:], order[:, :3])
-    assert (places[:, 0] == np.arange(len(moved))).all() and (scores <= 0).all() and (ranking.scores <= 0).all()
+    assert (
+        (places[:, 0] == np.arange(len(moved))).all()
+        and (scores <= 0).all()
+        and (ranking.scores <= 0).all()
+    )
 
 
 @pytest.mark.parametrize("name", [*WHOLE, "faiss_ivf", "faiss_ivf_pq", "two_stage"])
-@pytest.mark.parametrize(("offset", "scale"), [(1e5, 1), (0, 2.0**-70), (0, 1e9), (12345.678, 1e-6)])
+@pytest.mark.parametrize(
+    ("offset", "scale"), [(1e5, 1), (0, 2.0**-70), (0, 1e9), (12345.678, 1e-6)]
+)
 def test_translation_and_scale_change_no_score_of_retrieval(name, offset, scale):
     vectors, labels = classes_of_points()
     moved = (vectors + offset) * scale
-    here, there = (built(name, rows, labels, 10).rank(EmbeddingSet(rows, labels), True) for rows in (vectors, moved))
-    if name in ("faiss_ivf", "faiss_ivf_pq"):  # k-means on rounded rows may place a centroid elsewhere
+    here, there = (
+        built(name, rows, labels, 10).rank(EmbeddingSet(rows, labels), True)
+        for rows in (vectors, moved)
+    )
+    if name in (
+        "faiss_ivf",
+        "faiss_ivf_pq",
+    ):  # k-means on rounded rows may place a centroid elsewhere
         assert (here.neighbours[:, 0] == there.neighbours[:, 0]).mean() > 0.9
     else:
         np.testing.assert_array_equal(here.neighbours, there.neighbours)
@@ -86,7 +110,9 @@ def test_permutation_permutes_the_ranking():
     order = np.random.default_rng(1).permutation(len(vectors))
     moved = vectors + 1e6
     ranking = built("exact", moved, labels, 6).rank(EmbeddingSet(moved, labels), True)
-    permuted = built("exact", moved[order], labels[order], 6).rank(EmbeddingSet(moved[order], labels[order]), True)
+    permuted = built("exact", moved[order], labels[order], 6).rank(
+        EmbeddingSet(moved[order], labels[order]), True
+    )
     np.testing.assert_array_equal(order[permuted.neighbours], ranking.neighbours[order])
 
 
@@ -106,7 +132,9 @@ def test_equal_vectors_stand_at_distance_zero_in_the_gallerys_order():
 def test_one_outlier_costs_the_others_nothing():
     vectors, labels = classes_of_points()
     with_outlier = np.concatenate([vectors, np.full((1, vectors.shape[1]), 1e12)])
-    ranking = built("exact", with_outlier, np.append(labels, 99), 3).rank(EmbeddingSet(vectors, labels), True)
+    ranking = built("exact", with_outlier, np.append(labels, 99), 3).rank(
+        EmbeddingSet(vectors, labels), True
+    )
     alone = built("exact", vectors, labels, 3).rank(EmbeddingSet(vectors, labels), True)
     np.testing.assert_array_equal(ranking.neighbours, alone.neighbours)
 
@@ -124,7 +152,9 @@ def test_pairs_are_counted_where_the_search_shows_them():
     vectors, labels = classes_of_points()
     itself, groups = np.arange(len(labels)), np.zeros(len(labels), np.int64)
     counts = [
-        count_pairs(EmbeddingSet(rows, labels), EmbeddingSet(rows, labels), "euclidean", itself, groups)
+        count_pairs(
+            EmbeddingSet(rows, labels), EmbeddingSet(rows, labels), "euclidean", itself, groups
+        )
         for rows in (vectors, vectors + 1e6)
     ]
     np.testing.assert_allclose(counts[0].thresholds, counts[1].thresholds, rtol=1e-5)
@@ -166,7 +196,10 @@ def test_half_precision_vectors_are_compared_in_float64():
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
-    st.integers(0, 10**6), st.integers(-2, 12), st.sampled_from([2, 3, 20]), st.sampled_from([np.float32, np.float64])
+    st.integers(0, 10**6),
+    st.integers(-2, 12),
+    st.sampled_from([2, 3, 20]),
+    st.sampled_from([np.float32, np.float64]),
 )
 def test_several_distant_groups_are_ranked_as_by_differences(seed, far, width, kind):
     """No one origin is near to all of them, so that products of rows would cancel in most."""
@@ -191,7 +224,9 @@ def test_several_distant_groups_are_ranked_as_by_differences(seed, far, width, k
             places = index.neighbours(asked, 2)[1]
             there = places != np.arange(len(asked))[:, None]
             nearest = np.where(there, places, places[:, ::-1])[:, 0]
-            np.testing.assert_allclose(squares[np.arange(len(asked)), nearest], least[: len(asked)], rtol=1e-6)
+            np.testing.assert_allclose(
+                squares[np.arange(len(asked)), nearest], least[: len(asked)], rtol=1e-6
+            )
 
 
 def test_a_number_for_no_data_does_not_make_all_others_equal():

@@ -14,7 +14,14 @@ from lab.search import _ranking
 floats = st.floats(-4, 4, width=32)
 
 
-@given(st.lists(st.tuples(floats, st.integers(0, 2**32 - 2)), min_size=1, max_size=30, unique_by=lambda p: p[1]))
+@given(
+    st.lists(
+        st.tuples(floats, st.integers(0, 2**32 - 2)),
+        min_size=1,
+        max_size=30,
+        unique_by=lambda p: p[1],
+    )
+)
 def test_keys_order_by_score_then_position(pairs):
     scores, positions = torch.tensor([s for s, _ in pairs]), torch.tensor([p for _, p in pairs])
     keys = sort_keys.pack(scores, positions)
@@ -37,26 +44,46 @@ def test_tiles_do_not_show(rows, columns, make_set, monkeypatch):
 
 def test_judged_relevance(make_set):
     gallery, query = make_set(n=40), make_set(n=3, seed=4)
-    relevant = Relevance(np.array([0, 3, 3, 6]), np.array([5, 9, 2, 7, 0, 39]), np.array([EASY, HARD, JUNK] * 2))
+    relevant = Relevance(
+        np.array([0, 3, 3, 6]), np.array([5, 9, 2, 7, 0, 39]), np.array([EASY, HARD, JUNK] * 2)
+    )
     ranking = search.create("exact", k=40).build(gallery).rank(query, False, relevant)
     for i, mine in enumerate(([5, 9, 2], [], [7, 0, 39])):
         items, ranks = ranking.positives(i)
         assert set(items) == set(mine)
         np.testing.assert_array_equal(ranking.neighbours[i][ranks - 1], items)
     grade = dict(zip(relevant.items, relevant.grades, strict=True))
-    assert all(grade[item] == g for item, g in zip(ranking.positive_items, ranking.positive_grades, strict=True))
-    assert metrics.create("revisited_map", protocol="hard")(Evidence(ranking, query, gallery)).excluded == 1
+    assert all(
+        grade[item] == g
+        for item, g in zip(ranking.positive_items, ranking.positive_grades, strict=True)
+    )
+    assert (
+        metrics.create("revisited_map", protocol="hard")(Evidence(ranking, query, gallery)).excluded
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("relevant", "message"),
     [
-        (Relevance(np.array([0, 1]), np.array([1]), np.array([0])), "must be 4 numbers rising from 0 to 1"),
-        (Relevance(np.array([0, 1, 0, 1]), np.array([1]), np.array([0])), "must be 4 numbers rising"),
-        (Relevance(np.array([0, 1, 1, 1]), np.array([40]), np.array([0])), "positions 0..39, got 40..40"),
+        (
+            Relevance(np.array([0, 1]), np.array([1]), np.array([0])),
+            "must be 4 numbers rising from 0 to 1",
+        ),
+        (
+            Relevance(np.array([0, 1, 0, 1]), np.array([1]), np.array([0])),
+            "must be 4 numbers rising",
+        ),
+        (
+            Relevance(np.array([0, 1, 1, 1]), np.array([40]), np.array([0])),
+            "positions 0..39, got 40..40",
+        ),
         (Relevance(np.array([0, 1, 1, 1]), np.array([4]), np.array([3])), "needs a grade"),
         (Relevance(np.array([0, 1, 1, 1]), np.array([4]), np.array([], int)), "needs a grade"),
-        (Relevance(np.array([0, 1, 1, 3]), np.array([4, 4, 4]), np.zeros(3, int)), "two judgements of .* 4;"),
+        (
+            Relevance(np.array([0, 1, 1, 3]), np.array([4, 4, 4]), np.zeros(3, int)),
+            "two judgements of .* 4;",
+        ),
     ],
 )
 def test_bad_judgements(relevant, message, make_set):

@@ -18,7 +18,9 @@ def part(whole, rows):
 
 def assert_equal(one, other, query):
     assert one.knobs == other.knobs
-    for mine, yours in zip(one.neighbours(query.vectors, 9), other.neighbours(query.vectors, 9), strict=True):
+    for mine, yours in zip(
+        one.neighbours(query.vectors, 9), other.neighbours(query.vectors, 9), strict=True
+    ):
         np.testing.assert_array_equal(mine, yours)
     mine, yours = one.rank(query, False), other.rank(query, False)
     np.testing.assert_array_equal(mine.neighbours, yours.neighbours)
@@ -41,21 +43,28 @@ def test_a_grown_index_ranks_like_one_of_the_whole(name, make_set, anchors, tmp_
     at_once = build(name, whole, anchors)
     grown = build(name, part(whole, slice(0, 50)), anchors).add(part(whole, slice(50, 70)))
     grown = search.open(grown.save(tmp_path / "it.safetensors")).add(part(whole, slice(70, 80)))
-    np.testing.assert_array_equal(grown.rank(query, False).neighbours, at_once.rank(query, False).neighbours)
+    np.testing.assert_array_equal(
+        grown.rank(query, False).neighbours, at_once.rank(query, False).neighbours
+    )
     np.testing.assert_array_equal(grown.gallery.items, whole.items)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bad_use_is_told(name, make_set, anchors, tmp_path):
     gallery = make_set(n=40)
-    for call in (lambda: search.create(name).save(tmp_path / "it"), lambda: search.create(name).add(gallery)):
+    for call in (
+        lambda: search.create(name).save(tmp_path / "it"),
+        lambda: search.create(name).add(gallery),
+    ):
         with pytest.raises(ValueError, match="has no gallery yet"):
             call()
     index = build(name, gallery, anchors)
     with pytest.raises(ValueError, match="added vectors have 5 dimensions, the gallery 8"):
         index.add(make_set(n=3, d=5))
     with pytest.raises(ValueError, match="Row 0 of the added vectors holds NaN"):
-        index.add(EmbeddingSet(np.full((1, 8), np.nan, np.float32), np.zeros(1, int), np.zeros(1, int)))
+        index.add(
+            EmbeddingSet(np.full((1, 8), np.nan, np.float32), np.zeros(1, int), np.zeros(1, int))
+        )
     assert len(index.gallery) == 40
 
 

@@ -47,7 +47,9 @@ def test_ranking_is_the_sorted_one(name, same_source, similarity, make_set, anch
     query = gallery if same_source else make_set(n=30, seed=5)
     if similarity == "euclidean":
         gallery = EmbeddingSet(
-            gallery.vectors * (1 + np.arange(83, dtype=np.float32)[:, None] / 83), gallery.labels, gallery.items
+            gallery.vectors * (1 + np.arange(83, dtype=np.float32)[:, None] / 83),
+            gallery.labels,
+            gallery.items,
         )
         query = gallery if same_source else query
     ranking = build(name, gallery, anchors, similarity=similarity).rank(query, same_source)
@@ -75,7 +77,9 @@ def test_where_faiss_is_missing_a_sentence_says_so(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "faiss", None)
     calls = [search.create(name).build for name in search.names() if name.startswith("faiss")]
     for call in (*calls, lambda rows: search.FaissFile(tmp_path), exporters.Faiss().export):
-        with pytest.raises(ValueError, match="needs faiss, which is not installed: pip install faiss-cpu"):
+        with pytest.raises(
+            ValueError, match="needs faiss, which is not installed: pip install faiss-cpu"
+        ):
             call(EmbeddingSet(np.eye(4)))
 
 
@@ -104,12 +108,20 @@ def test_single_uploads(name, make_set, anchors):
     gallery = make_set(n=50)
     index = build(name, gallery, anchors)
     scores, positions = index.neighbours(gallery.vectors[3], k=5)
-    assert scores.shape == positions.shape == (1, 5) and scores.dtype == np.float32 and positions[0, 0] == 3
+    assert (
+        scores.shape == positions.shape == (1, 5)
+        and scores.dtype == np.float32
+        and positions[0, 0] == 3
+    )
     _, many = index.neighbours(gallery.vectors[:20], k=5)
     full = sorted_by_loops(gallery, gallery, np.full(50, -1), "cosine")
     np.testing.assert_array_equal(many, [order[:5] for order in full[:20]])
     scores, positions = index.neighbours(gallery.vectors[:2], k=60)
-    assert (positions[:, 50:] == -1).all() and np.isnan(scores[:, 50:]).all() and (positions[:, :50] >= 0).all()
+    assert (
+        (positions[:, 50:] == -1).all()
+        and np.isnan(scores[:, 50:]).all()
+        and (positions[:, :50] >= 0).all()
+    )
     assert index.neighbours(gallery.vectors[:2].astype(np.float64))[0].shape == (2, index.knobs.k)
 
 
@@ -120,21 +132,29 @@ def bad(gallery, **changes):
 
 BAD_SETS = {
     "is empty": lambda g: bad(g, vectors=g.vectors[:0], labels=g.labels[:0], items=g.items[:0]),
-    "Row 7 of the .* holds NaN": lambda g: bad(g, vectors=np.where(np.arange(40)[:, None] == 7, np.nan, g.vectors)),
+    "Row 7 of the .* holds NaN": lambda g: bad(
+        g, vectors=np.where(np.arange(40)[:, None] == 7, np.nan, g.vectors)
+    ),
     "Row 9 of the .* holds NaN or inf": lambda g: bad(
         g, vectors=np.where(np.arange(40)[:, None] == 9, np.inf, g.vectors)
     ),
     "40 vectors but labels of shape \\(39,\\)": lambda g: bad(g, labels=g.labels[:-1]),
     "40 vectors but items of shape \\(41,\\)": lambda g: bad(g, items=np.arange(41)),
     "must be a float array": lambda g: bad(g, vectors=(g.vectors * 100).astype(int)),
-    "must be a float array of numpy \\[n d\\], got >f4": lambda g: bad(g, vectors=g.vectors.astype(">f4")),
+    "must be a float array of numpy \\[n d\\], got >f4": lambda g: bad(
+        g, vectors=g.vectors.astype(">f4")
+    ),
     "labels of the .* must be whole numbers, got <U": lambda g: bad(g, labels=g.labels.astype(str)),
     "labels of the .* must be whole numbers, got float64": lambda g: bad(g, labels=g.labels + 0.5),
-    "Row 2 of the .* is zero": lambda g: bad(g, vectors=np.where(np.arange(40)[:, None] == 2, 0, g.vectors)),
+    "Row 2 of the .* is zero": lambda g: bad(
+        g, vectors=np.where(np.arange(40)[:, None] == 2, 0, g.vectors)
+    ),
 }
 
 
-@pytest.mark.parametrize("name", ["exact", "streamed", "faiss_ivf"])  # one of each way to hold a gallery
+@pytest.mark.parametrize(
+    "name", ["exact", "streamed", "faiss_ivf"]
+)  # one of each way to hold a gallery
 @pytest.mark.parametrize("message", BAD_SETS)
 def test_bad_sets(name, message, make_set, anchors):
     gallery = make_set(n=40)
@@ -151,11 +171,16 @@ def test_lists_and_tensors_are_found_like_arrays(name, make_set, anchors):
     lists = bad(gallery, labels=gallery.labels.tolist(), items=gallery.items.tolist())
     index = build(name, lists, anchors)
     np.testing.assert_array_equal(
-        index.rank(lists, True).neighbours, build(name, gallery, anchors).rank(gallery, True).neighbours
+        index.rank(lists, True).neighbours,
+        build(name, gallery, anchors).rank(gallery, True).neighbours,
     )
     expected = index.neighbours(gallery.vectors[:3])[1]
     backwards = np.ascontiguousarray(gallery.vectors[:3, ::-1])[:, ::-1]
-    for asked in (torch.from_numpy(gallery.vectors[:3]).requires_grad_(), gallery.vectors[:3].astype(">f4"), backwards):
+    for asked in (
+        torch.from_numpy(gallery.vectors[:3]).requires_grad_(),
+        gallery.vectors[:3].astype(">f4"),
+        backwards,
+    ):
         np.testing.assert_array_equal(index.neighbours(asked)[1], expected)
     with pytest.raises(ValueError, match="query vectors are of several lengths"):
         index.neighbours([[1.0], [1.0, 2.0]])
@@ -203,8 +228,14 @@ def test_a_cut_ranking_says_what_it_lost(name, make_set, anchors):
         kept = ranks != UNRANKED
         assert len(set(ranks[kept])) == kept.sum() and (ranks[kept] <= cut.retrieved[i]).all()
         # Every positive among the shown neighbours has the rank at which it is shown.
-        shown = {int(j): place + 1 for place, j in enumerate(found) if gallery.labels[j] == gallery.labels[i]}
-        assert shown == {int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= len(found)}
+        shown = {
+            int(j): place + 1
+            for place, j in enumerate(found)
+            if gallery.labels[j] == gallery.labels[i]
+        }
+        assert shown == {
+            int(j): int(r) for j, r in zip(items, ranks, strict=True) if r <= len(found)
+        }
     if issubclass(search.get(name), CandidateIndex):
         others = build(name, gallery, anchors, k=3).rank(make_set(n=9, seed=3), False)
         assert (others.retrieved == max(3, others.num_positives.max())).all()

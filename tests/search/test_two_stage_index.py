@@ -12,17 +12,25 @@ def test_visits_only_the_nearest_files(make_set, anchors):
     unit = anchors / np.linalg.norm(anchors, axis=1, keepdims=True)
     file_of = (gallery.vectors @ unit.T).argmax(1)
     for probes in (1, 3, 9):
-        ranking = search.create("two_stage", k=120, probes=probes).build(gallery, anchors=anchors).rank(query, False)
+        ranking = (
+            search.create("two_stage", k=120, probes=probes)
+            .build(gallery, anchors=anchors)
+            .rank(query, False)
+        )
         opened = np.argsort(-(query.vectors @ unit.T), axis=1)[:, :probes]
         for i in range(25):
             inside = np.isin(file_of, opened[i])
             found = ranking.neighbours[i][ranking.neighbours[i] >= 0]
             assert set(found) == set(np.flatnonzero(inside))
-            assert ranking.retrieved[i] == inside.sum() and ranking.comparisons[i] == inside.sum() + 9
+            assert (
+                ranking.retrieved[i] == inside.sum() and ranking.comparisons[i] == inside.sum() + 9
+            )
             items, ranks = ranking.positives(i)
             np.testing.assert_array_equal(ranks == UNRANKED, ~inside[items])
             place = {int(j): p + 1 for p, j in enumerate(found)}
-            assert all(place[int(j)] == r for j, r in zip(items, ranks, strict=True) if r != UNRANKED)
+            assert all(
+                place[int(j)] == r for j, r in zip(items, ranks, strict=True) if r != UNRANKED
+            )
 
 
 def test_bad_anchors(make_set, anchors):

@@ -35,9 +35,13 @@ def test_every_page_is_in_the_menu_and_every_document_is_a_page(site):
 
     menu = re.findall(r"[\w/.-]+\.md", json.dumps(yaml.safe_load(config.text(site, site))["nav"]))
     pages = {str(page.relative_to(site)) for page in site.rglob("*.md")}
-    assert set(menu) == {page for page in pages if not page.startswith("gallery/")} | {"gallery/index.md"}
+    assert set(menu) == {page for page in pages if not page.startswith("gallery/")} | {
+        "gallery/index.md"
+    }
     for document in (places.ROOT / "docs").glob("*.md"):
-        assert f"docs/{document.name}" in places.WHOLE, f"scripts/website/places.py has no page for {document.name}"
+        assert f"docs/{document.name}" in places.WHOLE, (
+            f"scripts/website/places.py has no page for {document.name}"
+        )
 
 
 def test_the_gallery_has_every_figure_with_its_source(site):
@@ -52,21 +56,30 @@ def test_lessons_show_live_figures_and_typeset_formulas(site):
     page = next((site / "lessons").glob("3_*.md")).read_text()
     assert 'data-figure="two_sigmoids-' in page and "<math" in page and "$$" not in page
     assert '<details markdown="1">' in page, "solutions stay folded"
-    assert "<b>Predict:</b>" in page and "predict(" not in page, "a prediction's source holds its answer"
+    assert "<b>Predict:</b>" in page and "predict(" not in page, (
+        "a prediction's source holds its answer"
+    )
     assert not re.search(r"(?m)^<math", page), "Markdown would take it for a block of its own"
-    assert lessons.shown('show("h_minus", offset="released")') == ("h_minus", {"offset": "released"})
+    assert lessons.shown('show("h_minus", offset="released")') == (
+        "h_minus",
+        {"offset": "released"},
+    )
     assert lessons.shown("x = 1") is None and lessons.shown("show(") is None
 
 
 def test_a_lesson_answers_and_leads_on_without_python(site):
     notebook = lessons.NOTEBOOKS / "1_find_the_other_tiger.ipynb"
     page = (site / "lessons" / f"{notebook.stem}.md").read_text()
-    told = [json.loads(base64.b64decode(coded)) for coded in re.findall(r'data-told="([^"]+)"', page)]
+    told = [
+        json.loads(base64.b64decode(coded)) for coded in re.findall(r'data-told="([^"]+)"', page)
+    ]
     assert [one["right"] for one in told] == [[0.7], [1.0, 0.5], [53.1]]
     assert "127.0.0.1" not in page and "colab" not in page, "nobody else's address is made up"
     for key, knobs in re.findall(r"<a href='#(\w+)-\w+' data-set='([^']+)'", page):
         lab.figures.create(key, **json.loads(knobs))
-    assert f"github/me/mine/blob/main/notebooks/{notebook.name}" in lessons.with_doors(page, notebook, "me/mine")
+    assert f"github/me/mine/blob/main/notebooks/{notebook.name}" in lessons.with_doors(
+        page, notebook, "me/mine"
+    )
 
 
 def test_dead_links_and_other_hosts_are_found(tmp_path):
@@ -104,7 +117,9 @@ def test_a_docstring_stands_behind_every_name_of_the_reference():
 
 
 def test_parameters_told_together_are_told_apart(monkeypatch):
-    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object))  # not among the tests
+    monkeypatch.setitem(
+        sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object)
+    )  # not among the tests
     change = importlib.import_module("scripts.website.examples").changed
     sys.modules.pop("scripts.website.examples")
     before = "Sum of a, b: it.\n\nArgs:\n    a, b: numbers,\n        both.\n    c: more.\n\nReturns:\n    x, y: two."
@@ -115,4 +130,6 @@ def test_parameters_told_together_are_told_apart(monkeypatch):
 
 def test_the_page_of_claims_tells_every_study(site):
     page = (site / "results" / "claims.md").read_text()
-    assert all(f"\n## {name}\n" in page for name in studies()) and page.count("images/claims_00") == 4
+    assert (
+        all(f"\n## {name}\n" in page for name in studies()) and page.count("images/claims_00") == 4
+    )

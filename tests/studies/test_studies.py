@@ -28,7 +28,17 @@ from scripts.studies.catalogue import select, studies
 from scripts.studies.report import effects, judgements, report
 from scripts.studies.study import PILOTS, SEEDS, Arm, Gain, Study, Training, gains
 from scripts.studies.sweep import RESULTS
-from scripts.studies.verdicts import BLIND, NOT_RUN, NOT_SEEN, SHOWS, UNDECIDED, holm, judge, rate, rates
+from scripts.studies.verdicts import (
+    BLIND,
+    NOT_RUN,
+    NOT_SEEN,
+    SHOWS,
+    UNDECIDED,
+    holm,
+    judge,
+    rate,
+    rates,
+)
 
 ROOT = Path(__file__).parents[2]
 WIDTH, SMALL = 16, {"batch_size": 16}
@@ -67,9 +77,16 @@ def test_an_arm_is_a_configuration_and_takes_a_step(name, rows, monkeypatch):
     tiny = dataclasses.replace(arm, config=merged(arm.config, small))
     for seed, seen, unseen in ((0, "test", "validation"), (PILOTS[0], "validation", "test")):
         trial = train.run(Training(tiny, 1e-3, seed), rows)
-        assert not trial.failed and not getattr(trial, unseen) and list(getattr(trial, seen)) == list(arm.columns)
+        assert (
+            not trial.failed
+            and not getattr(trial, unseen)
+            and list(getattr(trial, seen)) == list(arm.columns)
+        )
         for column, score in getattr(trial, seen).items():
-            assert unpacked(trial.by_class[column]).mean() == pytest.approx(score, abs=1e-4) and 0 <= score <= 1
+            assert (
+                unpacked(trial.by_class[column]).mean() == pytest.approx(score, abs=1e-4)
+                and 0 <= score <= 1
+            )
 
 
 @pytest.mark.parametrize("name", studies())
@@ -77,7 +94,12 @@ def test_a_study_compares_what_its_arms_keep_and_a_paper_printed(name):
     study = studies()[name]
     assert study.columns[0] in study.first.columns and study.columns[1] in study.second.columns
     assert (study.first.protocol, study.first.tier) == (study.second.protocol, study.second.tier)
-    printed = {100 * value for row in tables.rows() if row.paper == study.paper for value in row.values.values()}
+    printed = {
+        100 * value
+        for row in tables.rows()
+        if row.paper == study.paper
+        for value in row.values.values()
+    }
     for gain in study.published:
         assert any(abs(a - b - gain.points) < 1e-6 for a in printed for b in printed)
 
@@ -94,7 +116,10 @@ def test_at_most_two_studies_train_a_network():
 
 
 def test_protocols_keep_classes_or_images_apart():
-    made = {p: data.prepared(lab.data.create("emoji7", split_seed=0, validation=0.4), p) for p in verdicts.TESTED}
+    made = {
+        p: data.prepared(lab.data.create("emoji7", split_seed=0, validation=0.4), p)
+        for p in verdicts.TESTED
+    }
     for protocol, images in made.items():
         classes = {name: set(images.labels[split.query]) for name, split in images.splits.items()}
         assert len(classes["test"]) == verdicts.TESTED[protocol]
@@ -111,7 +136,9 @@ def test_the_head_trains_and_a_training_repeats_itself(rows):
     config = {"loss": {"name": "contrastive"}, "training": {"steps": 40}, "encoder": {"dim": 8}}
     training = Training(Arm("a", config), 0.01, 2)
     first, again = train.run(training, rows), train.run(training, rows)
-    untrained = train.run(Training(Arm("b", merged(config, {"training": {"steps": 1}})), 0.01, 2), rows)
+    untrained = train.run(
+        Training(Arm("b", merged(config, {"training": {"steps": 1}})), 0.01, 2), rows
+    )
     assert first.test == again.test and first.by_class == again.by_class
     assert first.test["r@1"] > untrained.test["r@1"] + 0.05
 
@@ -123,10 +150,20 @@ def test_the_head_trains_and_a_training_repeats_itself(rows):
 def small(monkeypatch):
     """One study of two arms that train for a step, the published effect so large that it is run."""
     arms = [
-        Arm(name, {"loss": {"name": name}, "training": {"steps": 1}, "encoder": {"dim": 8}, "sampler": SMALL})
+        Arm(
+            name,
+            {
+                "loss": {"name": name},
+                "training": {"steps": 1},
+                "encoder": {"dim": 8},
+                "sampler": SMALL,
+            },
+        )
         for name in ("contrastive", "triplet_margin")
     ]
-    study = Study("First wins.", (Gain("000", "RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1"))
+    study = Study(
+        "First wins.", (Gain("000", "RS@k, table 2", "sop", 60.0),), *arms, ("r@1", "r@1")
+    )
     monkeypatch.setattr(sweep, "select", lambda only=(): {"small": study})
     monkeypatch.setattr(verdicts, "WIDEST", 3)
     return study
@@ -146,7 +183,9 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     cache_features(tmp_path / "cache", rows, monkeypatch)
     flags = f"rsk_fast_ap --seeds 2 --folder {folder}".split()
     command = [sys.executable, "-m", "scripts.studies", "run", *flags]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
+    )
     path = sweep.file_of(studies()["rsk_fast_ap"].first, folder)
     try:
         until = time.monotonic() + 300
@@ -168,21 +207,29 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path, rows, monkeypatch):
     assert "cores" in session["machine"] and "torch" in session["versions"]
 
 
-def test_a_sweep_seeks_rates_first_and_then_makes_what_is_judged(tmp_path, rows, small, monkeypatch):
+def test_a_sweep_seeks_rates_first_and_then_makes_what_is_judged(
+    tmp_path, rows, small, monkeypatch
+):
     cache_features(tmp_path / "cache", rows, monkeypatch)
     monkeypatch.setattr(train, "prepared", lambda *given: shrunk(data.prepared(*given)))
     monkeypatch.setattr(verdicts, "TESTED", {"unseen": 8})
-    score = {rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)}  # the best lies one rung above
+    score = {
+        rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)
+    }  # the best lies one rung above
 
     def run(training, *how):
         trial = train.run(training, *how)
-        return dataclasses.replace(trial, validation={"r@1": score[trial.lr]} if trial.seed in PILOTS else {})
+        return dataclasses.replace(
+            trial, validation={"r@1": score[trial.lr]} if trial.seed in PILOTS else {}
+        )
 
     monkeypatch.setattr(sweep, "run", run)
     records = [r for r in sweep.sweep([], tmp_path, 3) if isinstance(r, sweep.Ran)]
     tried = [(r.trial.lr, r.trial.seed) for r in records if r.study == "contrastive"]
     assert {lr for lr, seed in tried if seed in PILOTS} == {rate(power) for power in (-1, 0, 1, 2)}
-    assert sorted((lr, seed) for lr, seed in tried if seed not in PILOTS) == [(rate(1), seed) for seed in range(3)]
+    assert sorted((lr, seed) for lr, seed in tried if seed not in PILOTS) == [
+        (rate(1), seed) for seed in range(3)
+    ]
     first_judged = min(i for i, r in enumerate(records) if r.trial.seed not in PILOTS)
     assert all(r.trial.seed not in PILOTS for r in records[first_judged:])
     assert not list(sweep.sweep([], tmp_path, 3)), "nothing is made twice"
@@ -240,13 +287,19 @@ def test_the_best_rate_has_a_worse_one_on_either_side():
     assert rates(arm, [], "r@1") == verdicts.Rates((rate(-1), rate(0), rate(1)), None)
 
     def piloted(scores):
-        return [trial(arm, rate(power), seed, score) for power, score in scores.items() for seed in PILOTS]
+        return [
+            trial(arm, rate(power), seed, score)
+            for power, score in scores.items()
+            for seed in PILOTS
+        ]
 
     inside = rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.2}), "r@1")
     assert inside.best == rate(0) and not inside.wanted
     rising = rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.4}), "r@1")
     assert rising.best is None and rising.wanted == (rate(2),)
-    assert rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.2})[:-1], "r@1").wanted == (rate(1),), "a pilot is missing"
+    assert rates(arm, piloted({-1: 0.1, 0: 0.3, 1: 0.2})[:-1], "r@1").wanted == (rate(1),), (
+        "a pilot is missing"
+    )
     diverged = [dataclasses.replace(one, validation={}, failed="nan") for one in piloted({1: 0.9})]
     assert rates(arm, [*piloted({-1: 0.1, 0: 0.3}), *diverged], "r@1").best == rate(0)
     with pytest.raises(ValueError, match="is the last that is tried"):
@@ -261,23 +314,33 @@ def by_loops(cells):
     columns = [sum(row[j] for row in cells) / s for j in range(c)]
     a = c * sum((r - mean) ** 2 for r in rows) / (s - 1)
     b = s * sum((k - mean) ** 2 for k in columns) / (c - 1)
-    e = sum((cells[i][j] - rows[i] - columns[j] + mean) ** 2 for i in range(s) for j in range(c)) / ((s - 1) * (c - 1))
+    e = sum(
+        (cells[i][j] - rows[i] - columns[j] + mean) ** 2 for i in range(s) for j in range(c)
+    ) / ((s - 1) * (c - 1))
     total = max(a + b - e, a, b)
     freedom = total**2 / (a**2 / (s - 1) + b**2 / (c - 1) + e**2 / ((s - 1) * (c - 1)))
     return mean, math.sqrt(total / (s * c)), freedom
 
 
 def test_the_interval_is_that_of_crossed_random_factors():
-    cells = np.random.default_rng(0).normal(size=(5, 1)) + np.random.default_rng(1).normal(size=(5, 30))
+    cells = np.random.default_rng(0).normal(size=(5, 1)) + np.random.default_rng(1).normal(
+        size=(5, 30)
+    )
     found, (mean, error, freedom) = effect(cells), by_loops(cells.tolist())
-    assert found.mean == pytest.approx(mean) and found.high - mean == pytest.approx(stats.t.ppf(0.975, freedom) * error)
+    assert found.mean == pytest.approx(mean) and found.high - mean == pytest.approx(
+        stats.t.ppf(0.975, freedom) * error
+    )
     assert found.p == pytest.approx(2 * stats.t.sf(abs(mean) / error, freedom))
 
 
 def test_intervals_cover_the_truth_over_other_seeds_and_other_classes():
     random, covered, count = np.random.default_rng(0), 0, 600
     for _ in range(count):
-        cells = 0.4 * random.normal(size=(8, 1)) + random.normal(size=(1, 40)) + 2 * random.normal(size=(8, 40))
+        cells = (
+            0.4 * random.normal(size=(8, 1))
+            + random.normal(size=(1, 40))
+            + 2 * random.normal(size=(8, 40))
+        )
         found = effect(cells)
         covered += found.low <= 0 <= found.high
     assert 0.93 < covered / count < 0.98
@@ -285,10 +348,16 @@ def test_intervals_cover_the_truth_over_other_seeds_and_other_classes():
 
 def test_variances_are_found_again():
     random = np.random.default_rng(0)
-    cells = 0.5 * random.normal(size=(400, 1)) + 2 * random.normal(size=(1, 400)) + 3 * random.normal(size=(400, 400))
+    cells = (
+        0.5 * random.normal(size=(400, 1))
+        + 2 * random.normal(size=(1, 400))
+        + 3 * random.normal(size=(400, 400))
+    )
     found = spread(cells)
     assert (found.seeds, found.classes, found.rest) == pytest.approx((0.25, 4, 9), rel=0.15)
-    assert found.error(16, 400) == pytest.approx(math.sqrt(found.seeds / 16 + found.classes / 400 + found.rest / 6400))
+    assert found.error(16, 400) == pytest.approx(
+        math.sqrt(found.seeds / 16 + found.classes / 400 + found.rest / 6400)
+    )
 
 
 def test_the_stated_power_is_that_of_the_test_that_is_used():
@@ -319,14 +388,18 @@ def test_numbers_survive_their_packing():
 def test_verdicts_follow_interval_and_power(gain, published, verdict, monkeypatch):
     monkeypatch.setattr(verdicts, "TESTED", {"unseen": 50})
     random, arms = np.random.default_rng(0), [Arm(name, {"loss": {"name": name}}) for name in "ab"]
-    study = Study("w", tuple(Gain("000", "t", "d", points) for points in published), *arms, ("r@1", "r@1"))
+    study = Study(
+        "w", tuple(Gain("000", "t", "d", points) for points in published), *arms, ("r@1", "r@1")
+    )
     made = []
     for which, arm in enumerate(arms):
         for seed in [*PILOTS, *range(SEEDS if gain is not None else 3)]:
             level = 0.5 + (0 if which else (gain or 0) / 100) + 0.03 * random.normal(size=50)
             for power in (-1, 0, 1) if seed in PILOTS else (0,):
                 one = trial(arm, rate(power), seed, 0.5 - 0.1 * abs(power))
-                made.append(dataclasses.replace(one, by_class={"r@1": packed(np.clip(level, 0, 1))}))
+                made.append(
+                    dataclasses.replace(one, by_class={"r@1": packed(np.clip(level, 0, 1))})
+                )
     (found,) = judge({"s": study}, made).values()
     assert found.verdict == verdict and (found.effect is None) == (verdict in (BLIND, NOT_RUN))
 
@@ -359,7 +432,9 @@ def test_six_verdicts_are_recomputed_from_the_files_alone():
         if judged.effect is None or recomputed == 6:
             continue
         sides = []
-        for arm, column in zip((judged.study.first, judged.study.second), judged.study.columns, strict=True):
+        for arm, column in zip(
+            (judged.study.first, judged.study.second), judged.study.columns, strict=True
+        ):
             pilots, tests = {}, {}
             for line in sweep.file_of(arm, RESULTS).read_text().splitlines():
                 one = json.loads(line)
@@ -369,14 +444,20 @@ def test_six_verdicts_are_recomputed_from_the_files_alone():
                     tests[one["lr"], one["seed"]] = unpacked(one["by_class"][column]).tolist()
             best = max(pilots, key=lambda lr: sum(pilots[lr]) / len(pilots[lr]))
             sides.append([tests[best, seed] for seed in range(SEEDS)])
-        cells = [[100 * (x - y) for x, y in zip(a, b, strict=True)] for a, b in zip(*sides, strict=True)]
+        cells = [
+            [100 * (x - y) for x, y in zip(a, b, strict=True)] for a, b in zip(*sides, strict=True)
+        ]
         mean, error, freedom = by_loops(cells)
         half = stats.t.ppf(0.975, freedom) * error
         found = judged.effect
-        assert (found.mean, found.low, found.high) == pytest.approx((mean, mean - half, mean + half)), name
+        assert (found.mean, found.low, found.high) == pytest.approx(
+            (mean, mean - half, mean + half)
+        ), name
         least = min(gain.points for gain in judged.study.published)
         not_seen = NOT_SEEN[judged.study.first.tier]
-        assert judged.verdict == (SHOWS if mean > half else not_seen if mean + half < least else UNDECIDED), name
+        assert judged.verdict == (
+            SHOWS if mean > half else not_seen if mean + half < least else UNDECIDED
+        ), name
         recomputed += 1
     assert recomputed == 6
 

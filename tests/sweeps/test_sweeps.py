@@ -44,11 +44,17 @@ def test_a_grid_is_every_combination_in_order():
     plan = Plan.of({"name": "g", "vary": {"loss.tau2": [0.01, 0.1], "training.seed": [0, 1, 2]}})
     settings = list(plan.settings())
     assert plan.size == len(settings) == 6
-    assert settings[:2] == [{"loss.tau2": 0.01, "training.seed": 0}, {"loss.tau2": 0.01, "training.seed": 1}]
+    assert settings[:2] == [
+        {"loss.tau2": 0.01, "training.seed": 0},
+        {"loss.tau2": 0.01, "training.seed": 1},
+    ]
 
 
 def test_random_settings_lie_in_their_spans_and_repeat_with_the_seed():
-    vary = {"optimiser.lr": {"low": 1e-4, "high": 1e-2, "log": True}, "training.seed": {"low": 0, "high": 3}}
+    vary = {
+        "optimiser.lr": {"low": 1e-4, "high": 1e-2, "log": True},
+        "training.seed": {"low": 0, "high": 3},
+    }
     plan = Plan.of({"name": "r", "vary": vary, "search": "random", "trials": 200, "seed": 7})
     settings = list(plan.settings())
     rates = [one["optimiser.lr"] for one in settings]
@@ -84,14 +90,18 @@ def test_a_sweep_begun_again_makes_what_is_missing(base, tmp_path):
     plan = Plan.of({"name": "s", "config": base, "vary": {"training.seed": [0, 1]}})
     first = Here()
     done = [trial for trial in lab.sweeps.carry_out(plan, tmp_path, first) if trial]
-    assert first.trained == ["s-1", "s-2"] and all(trial.new and trial.score is not None for trial in done)
+    assert first.trained == ["s-1", "s-2"] and all(
+        trial.new and trial.score is not None for trial in done
+    )
     assert {management.notes(trial.run)["group"] for trial in done} == {"s"}
     longer = Plan.of({"name": "s", "config": base, "vary": {"training.seed": [0, 1, 2]}})
     second = Here()
     again = [trial for trial in lab.sweeps.carry_out(longer, tmp_path, second) if trial]
     assert second.trained == ["s-3"] and [trial.new for trial in again] == [False, False, True]
     other = Plan.of({"name": "s", "config": base, "vary": {"training.seed": [5]}})
-    with pytest.raises(ValueError, match="There is a run .*s-1 already, with training.seed 0 and not 5"):
+    with pytest.raises(
+        ValueError, match="There is a run .*s-1 already, with training.seed 0 and not 5"
+    ):
         list(lab.sweeps.carry_out(other, tmp_path, Here()))
 
 
@@ -100,7 +110,9 @@ def test_tpe_asks_for_the_next_with_the_scores_of_those_before(base, tmp_path):
     vary = {"optimiser.lr": {"low": 1e-5, "high": 1e-1, "log": True}}
     plan = Plan.of({"name": "t", "config": base, "vary": vary, "search": "tpe", "trials": 3})
     trials = [trial for trial in lab.sweeps.carry_out(plan, tmp_path, Here(), at_once=2) if trial]
-    assert [trial.run.name for trial in trials] == ["t-1", "t-2", "t-3"] and all(trial.new for trial in trials)
+    assert [trial.run.name for trial in trials] == ["t-1", "t-2", "t-3"] and all(
+        trial.new for trial in trials
+    )
     for trial in trials:
         assert trial.run.config.optimiser.knobs.lr == trial.values["optimiser.lr"]
     more = Plan.of({"name": "t", "config": base, "vary": vary, "search": "tpe", "trials": 4})
@@ -111,12 +123,20 @@ def test_tpe_asks_for_the_next_with_the_scores_of_those_before(base, tmp_path):
 
 def test_the_command_shows_the_runs_trains_them_and_ranks_them(base, tmp_path, capsys, monkeypatch):
     file = tmp_path / "plan.yaml"
-    file.write_text(yaml.safe_dump({"name": "c", "config": base, "vary": {"training.seed": [0, 1]}}))
-    assert main(["sweep", str(tmp_path / "none.yaml")]) == 2 and "cannot be read" in capsys.readouterr().err
+    file.write_text(
+        yaml.safe_dump({"name": "c", "config": base, "vary": {"training.seed": [0, 1]}})
+    )
+    assert (
+        main(["sweep", str(tmp_path / "none.yaml")]) == 2
+        and "cannot be read" in capsys.readouterr().err
+    )
     assert main(["sweep", str(file), "--on", "ray", "--no-wait", "--runs", str(tmp_path)]) == 2
     assert "leave --no-wait out" in capsys.readouterr().err
     assert main(["sweep", str(file), "--dry-run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"run": 1, "training.seed": 0}, {"run": 2, "training.seed": 1}]
+    assert json.loads(capsys.readouterr().out) == [
+        {"run": 1, "training.seed": 0},
+        {"run": 2, "training.seed": 1},
+    ]
     monkeypatch.setattr(lab.launchers, "from_address", lambda address, **knobs: Here())
     assert main(["sweep", str(file), "--runs", str(tmp_path / "runs"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

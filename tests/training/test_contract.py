@@ -47,8 +47,12 @@ def assert_trains(given, images, twice=True):
     assert all(np.isfinite(r.loss) and r.gradient_norm > 0 for r in first)
     if twice:
         again, same = steps(given, images)
-        assert [(r.loss, r.gradient_norm) for r in first] == [(r.loss, r.gradient_norm) for r in again]
-        assert weights.keys() == same.keys() and all(torch.equal(weights[k], same[k]) for k in weights)
+        assert [(r.loss, r.gradient_norm) for r in first] == [
+            (r.loss, r.gradient_norm) for r in again
+        ]
+        assert weights.keys() == same.keys() and all(
+            torch.equal(weights[k], same[k]) for k in weights
+        )
 
 
 REPRODUCED = ("recall_at_k", "contextual", "proxy_anchor", "triplet_margin", "memory_contrastive")
@@ -75,9 +79,13 @@ def test_every_optimiser_and_schedule(images):
         assert records[0].lr == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize("schedule", [n for n in schedules.names() if schedules.get(n).needs_scores])
+@pytest.mark.parametrize(
+    "schedule", [n for n in schedules.names() if schedules.get(n).needs_scores]
+)
 def test_a_schedule_that_follows_validation_refuses_to_go_without(schedule, images):
-    with pytest.raises(ValueError, match="takes a validation split .--data.validation. and a single process"):
+    with pytest.raises(
+        ValueError, match="takes a validation split .--data.validation. and a single process"
+    ):
         steps(tiny(loss="smooth_ap", schedule=schedule), images)
 
 
@@ -97,7 +105,9 @@ def test_a_streamed_batch_gives_the_whole_batchs_step(memory, images):
     frozen = {"name": "small_cnn", "width": 4, "dim": 32, "freeze_batchnorm": True}
     training = {"steps": 2, "validate_every": 100, "chunk": 5, "graph_memory": memory}
     whole, weights = steps(tiny(loss="recall_at_k", encoder=frozen, training=training), images)
-    streamed, same = steps(tiny(loss="recall_at_k", encoder=frozen, training={**training, "stream": True}), images)
+    streamed, same = steps(
+        tiny(loss="recall_at_k", encoder=frozen, training={**training, "stream": True}), images
+    )
     assert [r.loss for r in streamed] == [r.loss for r in whole]
     assert all(torch.equal(weights[k], same[k]) for k in weights)
     with pytest.raises(ValueError, match="say with chunk how many"):
@@ -109,7 +119,13 @@ def test_whole_images_train_one_by_one(images):
         loss="recall_at_k",
         augmentation={"size": 24, "crop": "whole"},
         encoder={"name": "small_cnn", "width": 4, "dim": 32, "freeze_batchnorm": True},
-        training={"steps": 2, "validate_every": 100, "chunk": 1, "stream": True, "graph_memory": 0.0},
+        training={
+            "steps": 2,
+            "validate_every": 100,
+            "chunk": 1,
+            "stream": True,
+            "graph_memory": 0.0,
+        },
     )
     assert_trains(given, images)
 
@@ -127,7 +143,10 @@ def test_a_step_leaves_the_callers_random_state_alone(images):
     torch.manual_seed(5)
     steps(tiny(loss="nt_xent"), images)
     assert torch.equal(torch.rand(3), expected)
-    assert not torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
+    assert (
+        not torch.are_deterministic_algorithms_enabled()
+        and torch.utils.deterministic.fill_uninitialized_memory
+    )
 
 
 def test_autocast_trains(images):
@@ -152,5 +171,11 @@ def test_what_cannot_be_is_refused_before_training(training, sentence):
 @pytest.mark.parametrize("loss", ["class_anchor_margin", "contrastive"])
 def test_an_accuracy_of_classes_that_validation_has_not_selects_nothing(loss):
     metrics = ["map_at_r", "nearest_anchor_accuracy"]
-    with pytest.raises(ValueError, match="one of MAP@R; got 'anchor accuracy'. It needs .* images of its classes.$"):
-        parts_of(RunConfig.of(tiny(loss=loss, metrics=metrics, training={"select_by": "anchor accuracy"})))
+    with pytest.raises(
+        ValueError, match="one of MAP@R; got 'anchor accuracy'. It needs .* images of its classes.$"
+    ):
+        parts_of(
+            RunConfig.of(
+                tiny(loss=loss, metrics=metrics, training={"select_by": "anchor accuracy"})
+            )
+        )

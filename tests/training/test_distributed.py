@@ -29,10 +29,15 @@ def a_step(rank, place):
         encoder, loss, images, labels = a_training()
         processes, reduced, all_reduce = Processes(), [], dist.all_reduce
         mine = torch.arange(13).tensor_split(2)[rank]
-        result = gradients(encoder, loss, images[mine], labels[mine], chunk=4, keep=1, gather=processes)
+        result = gradients(
+            encoder, loss, images[mine], labels[mine], chunk=4, keep=1, gather=processes
+        )
         dist.all_reduce = lambda values: (reduced.append(1), all_reduce(values))
         assert processes.complete(encoder, loss, wish=rank == 1) and len(reduced) == 1
-        assert encoder.unused.weight.grad is None and processes.from_first(f"said by {rank}") == "said by 0"
+        assert (
+            encoder.unused.weight.grad is None
+            and processes.from_first(f"said by {rank}") == "said by 0"
+        )
         torch.save(found_of(encoder, loss, result), f"{place}/{rank}.pt")
     finally:
         dist.destroy_process_group()
@@ -58,7 +63,9 @@ def test_gradients_of_two_processes_are_those_of_one(tmp_path):
     encoder, loss, images, labels = a_training()
     expected = found_of(encoder, loss, gradients(encoder, loss, images, labels))
     for rank in range(2):
-        torch.testing.assert_close(torch.load(tmp_path / f"{rank}.pt"), expected, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(
+            torch.load(tmp_path / f"{rank}.pt"), expected, atol=1e-6, rtol=1e-5
+        )
 
 
 DYING = """
@@ -104,7 +111,13 @@ GIVEN = {
     "sampler": {"name": "m_per_class", "batch_size": 20},
     "loss": {"name": "normalized_softmax"},
     "optimiser": {"name": "sgd", "lr": 0.01},
-    "training": {"steps": 4, "validate_every": 3, "checkpoint_every": 2, "device": "cpu", "clip": 0.5},
+    "training": {
+        "steps": 4,
+        "validate_every": 3,
+        "checkpoint_every": 2,
+        "device": "cpu",
+        "clip": 0.5,
+    },
     "evaluation": {"batch_size": 30},
 }
 
@@ -118,7 +131,10 @@ def alone(config, root):
 
 def assert_same(one, other):
     """Records, weights and embeddings of two runs, to rounding."""
-    frames = [lab.core.arrays.read(run.path / "frames" / "step_00000003.safetensors") for run in (one, other)]
+    frames = [
+        lab.core.arrays.read(run.path / "frames" / "step_00000003.safetensors")
+        for run in (one, other)
+    ]
     np.testing.assert_allclose(frames[0]["vectors"], frames[1]["vectors"], atol=1e-5)
     np.testing.assert_array_equal(frames[0]["items"], frames[1]["items"])
     assert other.state == "finished"
@@ -137,7 +153,15 @@ def test_two_processes_of_which_one_dies_are_one(tmp_path):
     one = alone(GIVEN, tmp_path)
     (tmp_path / "dying.py").write_text(textwrap.dedent(DYING))
     (tmp_path / "given.yaml").write_text(yaml.safe_dump(GIVEN))
-    words = ["--nproc-per-node=2", "lab", "train", "--config", str(tmp_path / "given.yaml"), "--runs", str(tmp_path)]
+    words = [
+        "--nproc-per-node=2",
+        "lab",
+        "train",
+        "--config",
+        str(tmp_path / "given.yaml"),
+        "--runs",
+        str(tmp_path),
+    ]
     launcher = [sys.executable, str(tmp_path / "dying.py"), *ELASTIC]
     done = subprocess.run([*launcher, *words], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -20,9 +20,13 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     for snippet in snippets:
         exec(compile(snippet, str(PAGE), "exec"), names)
     assert names["found"].values["r@1"] > 0.9, "what the snippets train, they train"
-    assert sorted(names["places"][0, :2].tolist()) == [0, 80], "what was added is found beside its twin"
+    assert sorted(names["places"][0, :2].tolist()) == [0, 80], (
+        "what was added is found beside its twin"
+    )
     assert "MAP@R" in capsys.readouterr().out
     (kept,) = names["run"].run.batches().values()
     batch = arrays.read(kept)
     seen, classes = torch.as_tensor(batch["embeddings"]), torch.as_tensor(batch["labels"])
-    assert names["loss"](seen, classes).item() == pytest.approx(arrays.header(kept)["loss"]), "it is what the loss saw"
+    assert names["loss"](seen, classes).item() == pytest.approx(arrays.header(kept)["loss"]), (
+        "it is what the loss saw"
+    )

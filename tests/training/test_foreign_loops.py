@@ -22,7 +22,9 @@ def encoder_and_loss():
 
 def in_ddp(rank, place):
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{place}/store", rank=rank, world_size=2)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{place}/store", rank=rank, world_size=2
+    )
     try:
         images, labels = (part.chunk(2)[rank] for part in toy_batch(16))
         encoder, loss = encoder_and_loss()
@@ -32,7 +34,9 @@ def in_ddp(rank, place):
         for chunk, keep in ((3, 0), (3, 9), (None, 0)):
             encoder.zero_grad()
             reduced.clear()
-            step = lab.training.gradients(wrapped, lab.losses.gathered(loss), images, labels, chunk=chunk, keep=keep)
+            step = lab.training.gradients(
+                wrapped, lab.losses.gathered(loss), images, labels, chunk=chunk, keep=keep
+            )
             grads = {name: p.grad.clone() for name, p in encoder.named_parameters()}
             found[str((chunk, keep))] = {"loss": step.loss, "grads": grads, "reduced": len(reduced)}
         torch.save(found, f"{place}/{rank}.pt")
@@ -98,7 +102,11 @@ def test_in_lightning(loader, tmp_path):
 
     module = Module()
     silent = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
-    how = dict.fromkeys(silent, False) | {"accelerator": "cpu", "precision": "bf16-mixed", "num_sanity_val_steps": 0}
+    how = dict.fromkeys(silent, False) | {
+        "accelerator": "cpu",
+        "precision": "bf16-mixed",
+        "num_sanity_val_steps": 0,
+    }
     trainer = lightning.Trainer(max_epochs=4, default_root_dir=tmp_path, **how)
     trainer.fit(module, loader, loader)
     assert len(module.seen) == 4 * len(loader)
@@ -117,6 +125,10 @@ def test_in_accelerate(loader):
     for _ in range(4):
         for images, labels in loader:
             optimiser.zero_grad()
-            seen.append(lab.training.gradients(encoder, lab.losses.gathered(loss), images, labels, chunk=4).loss.item())
+            seen.append(
+                lab.training.gradients(
+                    encoder, lab.losses.gathered(loss), images, labels, chunk=4
+                ).loss.item()
+            )
             optimiser.step()
     assert len(seen) == 4 * len(loader) and sum(seen[-3:]) < sum(seen[:3])

@@ -18,10 +18,19 @@ from lab.training.steps import gradients
 
 def parts(name, size, n):
     torch.manual_seed(0)
-    knobs = {"backbone": name, "pretrained": False, "image_size": size, "dim": 512} if name != "small_cnn" else {}
+    knobs = (
+        {"backbone": name, "pretrained": False, "image_size": size, "dim": 512}
+        if name != "small_cnn"
+        else {}
+    )
     kind = "small_cnn" if name == "small_cnn" else "timm_model"
     encoder = encoders.create(kind, freeze_batchnorm=True, **knobs)
-    return encoder, losses.create("recall_at_k"), torch.randn(n, 3, size, size), torch.arange(n) // 4
+    return (
+        encoder,
+        losses.create("recall_at_k"),
+        torch.randn(n, 3, size, size),
+        torch.arange(n) // 4,
+    )
 
 
 def allocated(work, trace) -> float:
@@ -30,7 +39,11 @@ def allocated(work, trace) -> float:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         work()
     seen.export_chrome_trace(str(trace))
-    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "[memory]"]
+    events = [
+        event
+        for event in json.loads(trace.read_text())["traceEvents"]
+        if event["name"] == "[memory]"
+    ]
     assert events, "this profiler counts no memory"
     in_order = sorted(events, key=lambda event: event["ts"])
     return max(itertools.accumulate(event["args"]["Bytes"] for event in in_order))
@@ -43,7 +56,9 @@ def allocated(work, trace) -> float:
 def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share, tmp_path):
     """No map is narrower than its filter here: of_step says what such a layer takes on some processors."""
     encoder, loss, images, labels = parts(name, size, n)
-    limit = int(share * len(images) * forecast.graph_bytes(encoder, images[:16], MixedPrecision())[0] / 16)
+    limit = int(
+        share * len(images) * forecast.graph_bytes(encoder, images[:16], MixedPrecision())[0] / 16
+    )
     said = forecast.of_step(encoder, loss, images, labels, chunk=chunk, graph_memory=limit)
     there = {"weights", "images", "optimiser"}  # before the step, or not taken by it
     expected = sum(count for part, count in said.parts.items() if part not in there)
@@ -64,9 +79,13 @@ def test_a_step_within_a_tenth_of_what_is_allocated(name, size, n, chunk, share,
 def test_kept_graphs_take_half_of_what_is_free_unless_told(monkeypatch):
     encoder, loss, images, labels = parts("small_cnn", 32, 64)
     needed = forecast.of_step(encoder, loss, images, labels, chunk=16)
-    monkeypatch.setattr(forecast, "available_bytes", lambda device: 5 * 16 * needed.arguments["encoder"].graph)
+    monkeypatch.setattr(
+        forecast, "available_bytes", lambda device: 5 * 16 * needed.arguments["encoder"].graph
+    )
     here = torch.device("cpu")
-    assert forecast.chunks_kept(needed, None, here) == 2 and forecast.chunks_kept(needed, 0, here) == 0
+    assert (
+        forecast.chunks_kept(needed, None, here) == 2 and forecast.chunks_kept(needed, 0, here) == 0
+    )
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):
@@ -74,5 +93,7 @@ def test_a_run_that_cannot_fit_is_refused_before_its_first_step(monkeypatch):
     needed = forecast.of_step(encoder, loss, images, labels)
     forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))
     monkeypatch.setattr(forecast, "available_bytes", lambda device: 20 * 10**6)
-    with pytest.raises(ValueError, match=r"This step needs .* for a batch of 256.* a chunk of \d+ would fit"):
+    with pytest.raises(
+        ValueError, match=r"This step needs .* for a batch of 256.* a chunk of \d+ would fit"
+    ):
         forecast.refuse_what_cannot_be_had(needed, torch.device("cpu"))

@@ -27,13 +27,21 @@ def test_constant_after_warm_up():
 
 def test_cosine_starts_at_one_and_ends_near_its_floor():
     found = curve("cosine", steps=100, floor=0.1)
-    assert found[0] == 1 and found[50] == pytest.approx(0.55) and found[-1] == pytest.approx(0.1, abs=1e-3)
+    assert (
+        found[0] == 1
+        and found[50] == pytest.approx(0.55)
+        and found[-1] == pytest.approx(0.1, abs=1e-3)
+    )
     assert all(a > b for a, b in itertools.pairwise(found))
 
 
 def test_steps_drop_at_their_milestones():
-    assert curve("step", milestones=(0.5, 0.8), gamma=0.1) == pytest.approx([1] * 5 + [0.1] * 3 + [0.01] * 2)
-    assert curve("step", steps=12, warmup=2, milestones=(0.5,), gamma=0.5) == pytest.approx([0.5] + [1] * 6 + [0.5] * 5)
+    assert curve("step", milestones=(0.5, 0.8), gamma=0.1) == pytest.approx(
+        [1] * 5 + [0.1] * 3 + [0.01] * 2
+    )
+    assert curve("step", steps=12, warmup=2, milestones=(0.5,), gamma=0.5) == pytest.approx(
+        [0.5] + [1] * 6 + [0.5] * 5
+    )
 
 
 def test_exponential_falls_every_so_many_steps():
@@ -80,15 +88,21 @@ def test_anchors_have_their_own_learning_rate():
 def test_last_layer_and_pooling_have_rates_of_their_own():
     import lab.encoders
 
-    encoder = lab.encoders.create("small_cnn", pooling="gem", width=4, dim=8, projector=True, projector_width=16)
+    encoder = lab.encoders.create(
+        "small_cnn", pooling="gem", width=4, dim=8, projector=True, projector_width=16
+    )
     rates = {"lr": 1.0, "head_lr": 2.0, "projector_lr": 3.0, "pooling_lr": 10.0}
     built = optimisers.create("rmsprop", **rates, weight_decay=0.1).build(encoder, nn.Identity())
-    groups = {g["name"]: (g["base_lr"], g["weight_decay"], len(g["params"])) for g in built.param_groups}
+    groups = {
+        g["name"]: (g["base_lr"], g["weight_decay"], len(g["params"])) for g in built.param_groups
+    }
     assert groups.pop("encoder")[:2] == (1.0, 0.1)
     assert groups == {"head": (2.0, 0.1, 2), "projector": (3.0, 0.1, 1), "pooling": (10.0, 0.0, 1)}
     assert sum(len(g["params"]) for g in built.param_groups) == len(list(encoder.parameters()))
     plain = lab.encoders.create("small_cnn", pooling="avg", width=4, dim=8)
-    with pytest.raises(ValueError, match="pooling_lr is set, but the encoder lacks a pooling with weights"):
+    with pytest.raises(
+        ValueError, match="pooling_lr is set, but the encoder lacks a pooling with weights"
+    ):
         optimisers.create("adam", pooling_lr=1.0).build(plain, nn.Identity())
 
 
@@ -103,22 +117,32 @@ def test_auto_is_chosen_once_by_what_the_processor_computes_with(tmp_path, tiny,
         assert run.config.training.knobs.precision == name, "kept on another machine"
 
 
-@pytest.mark.parametrize("make", [torch.optim.Adam, torch.optim.AdamW, lambda p, lr: torch.optim.SGD(p, lr, 0.9)])
+@pytest.mark.parametrize(
+    "make", [torch.optim.Adam, torch.optim.AdamW, lambda p, lr: torch.optim.SGD(p, lr, 0.9)]
+)
 def test_a_checkpoint_gives_back_every_tensor_number_and_key(make, tmp_path):
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     optimiser = make(model.parameters(), lr=0.1)
     for _ in range(3):
         model(torch.randn(4, 3)).square().sum().backward()
         optimiser.step()
-    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "numbers": [1, 2.5, None, True, "a", {}]}
+    state = {
+        "model": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "numbers": [1, 2.5, None, True, "a", {}],
+    }
     state["tied"] = model[0].weight  # which the format itself would refuse
     path = tmp_path / "c.safetensors"
     checkpoint.save(path, state)
     loaded = checkpoint.load(path)
-    assert loaded["numbers"] == state["numbers"] and torch.equal(loaded["tied"], loaded["model"]["0.weight"])
+    assert loaded["numbers"] == state["numbers"] and torch.equal(
+        loaded["tied"], loaded["model"]["0.weight"]
+    )
     fresh = make(model.parameters(), lr=0.5)
     fresh.load_state_dict(loaded["optimiser"])
-    for a, b in zip(optimiser.state_dict()["state"].values(), fresh.state_dict()["state"].values(), strict=True):
+    for a, b in zip(
+        optimiser.state_dict()["state"].values(), fresh.state_dict()["state"].values(), strict=True
+    ):
         for key in a:
             assert torch.equal(torch.as_tensor(a[key]), torch.as_tensor(b[key]))
     assert all(torch.equal(loaded["model"][k], v) for k, v in model.state_dict().items())
@@ -178,7 +202,11 @@ def test_a_checkpoint_holds_no_pickle_and_what_is_damaged_is_a_sentence(tmp_path
         checkpoint.save(path, {"a": object()})
     checkpoint.save(path, {"a": torch.zeros(100)})
     whole = path.read_bytes()
-    damaged = {b"": "an empty file", b"\x80\x04]\x94.": "it is a pickle", whole[:-20]: "cannot be read"}
+    damaged = {
+        b"": "an empty file",
+        b"\x80\x04]\x94.": "it is a pickle",
+        whole[:-20]: "cannot be read",
+    }
     for content, sentence in damaged.items():
         path.write_bytes(content)
         with pytest.raises(ValueError, match=sentence):

@@ -22,7 +22,12 @@ SHARES = (5, 3)
 def a_model():
     torch.manual_seed(0)
     return nn.Sequential(
-        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 6), nn.BatchNorm1d(6)
+        nn.Conv2d(3, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(64, 6),
+        nn.BatchNorm1d(6),
     ).double()
 
 
@@ -48,8 +53,16 @@ def share_in(rank, place):
         own = everyone.part_of(items, 4)
         rows = EmbeddingSet(own[:, None].astype(np.float32), own * 2, own) if rank < 1 else None
         whole = everyone.whole(rows, torch.device("cpu"))
-        told = {"out": out, "grads": grads, "state": model.state_dict(), "evaluated": model.eval()(images)}
-        torch.save(told | {"own": torch.from_numpy(own), "whole": torch.from_numpy(whole.items)}, f"{place}/{rank}.pt")
+        told = {
+            "out": out,
+            "grads": grads,
+            "state": model.state_dict(),
+            "evaluated": model.eval()(images),
+        }
+        torch.save(
+            told | {"own": torch.from_numpy(own), "whole": torch.from_numpy(whole.items)},
+            f"{place}/{rank}.pt",
+        )
     finally:
         dist.destroy_process_group()
 
@@ -64,11 +77,15 @@ def test_two_processes_normalise_as_one(tmp_path):
     one, two = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     near = {"atol": 1e-5, "rtol": 1e-5}
     torch.testing.assert_close(torch.cat([one["out"], two["out"]]), out, **near)
-    torch.testing.assert_close(one["grads"], {name: p.grad for name, p in model.named_parameters()}, **near)
+    torch.testing.assert_close(
+        one["grads"], {name: p.grad for name, p in model.named_parameters()}, **near
+    )
     torch.testing.assert_close(one["state"], dict(model.state_dict()), **near)
     torch.testing.assert_close(two["evaluated"], model.eval()(images)[5:], **near)
     assert one["own"].tolist() == list(range(10, 18)) and two["own"].tolist() == list(range(18, 23))
-    assert one["whole"].tolist() == two["whole"].tolist() == list(range(10, 18)), "a process may have nothing"
+    assert one["whole"].tolist() == two["whole"].tolist() == list(range(10, 18)), (
+        "a process may have nothing"
+    )
 
 
 def test_layers_of_timm_go_on_with_their_activation():
@@ -98,4 +115,6 @@ def test_a_first_process_that_is_gone_or_silent_ends_the_others_with_a_sentence(
         with pytest.raises(RuntimeError) as error:
             other.from_first("")
         silent = "The first process has said nothing for 0:00:00.1"
-        assert (silent if patience < 1 else "Another process of this training ended") in explain(error.value)
+        assert (silent if patience < 1 else "Another process of this training ended") in explain(
+            error.value
+        )

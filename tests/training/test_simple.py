@@ -20,11 +20,26 @@ GIVEN = {
 
 @pytest.mark.parametrize("chunk", [None, 8])
 def test_its_weights_and_losses_are_those_of_the_real_loop(chunk):
-    plain = {"steps": 4, "device": "cpu", "workers": 0, "seed": 3, **({"graph_memory": 0.0} if chunk else {})}
+    plain = {
+        "steps": 4,
+        "device": "cpu",
+        "workers": 0,
+        "seed": 3,
+        **({"graph_memory": 0.0} if chunk else {}),
+    }
     config = RunConfig.of({**GIVEN, "training": {**plain, "chunk": chunk}})
     real, simple = parts_of(config), parts_of(config)
-    told = [record.loss for record in Trainer(real, config.training.knobs).run() if record.kind == "stepped"]
-    assert [value for _, value in train(simple, steps=4, seed=3, chunk=chunk)] == told and len(set(told)) == 4
+    told = [
+        record.loss
+        for record in Trainer(real, config.training.knobs).run()
+        if record.kind == "stepped"
+    ]
+    assert [value for _, value in train(simple, steps=4, seed=3, chunk=chunk)] == told and len(
+        set(told)
+    ) == 4
     for one, other in ((real.encoder, simple.encoder), (real.loss, simple.loss)):
         assert one.state_dict().keys() == other.state_dict().keys()
-        assert all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
+        assert all(
+            torch.equal(weight, other.state_dict()[name])
+            for name, weight in one.state_dict().items()
+        )

@@ -93,7 +93,9 @@ def test_a_scaled_loss_scales_every_gradient():
     precision.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     torch.manual_seed(1)
     gradients(encoder, loss, images, labels, chunk=4, precision=precision)
-    assert torch.allclose(encoder.embed.weight.grad, 1024 * plain.embed.weight.grad, rtol=1e-5, atol=1e-4)
+    assert torch.allclose(
+        encoder.embed.weight.grad, 1024 * plain.embed.weight.grad, rtol=1e-5, atol=1e-4
+    )
     assert torch.allclose(loss.proxies.grad, 1024 * plain_loss.proxies.grad, rtol=1e-5, atol=1e-4)
 
 

@@ -44,8 +44,12 @@ class ToyLoss(nn.Module):
     def forward(self, embeddings, labels):
         same = labels[:, None] == labels[None, :]
         cosines = embeddings @ embeddings.T
-        pull = ((1 - cosines) * same).mean() + torch.sigmoid(cosines * 4)[~same].mean() * (0.5 + torch.rand(()))
-        return pull + F.cross_entropy(embeddings @ F.normalize(self.proxies, dim=-1).T, labels % len(self.proxies))
+        pull = ((1 - cosines) * same).mean() + torch.sigmoid(cosines * 4)[~same].mean() * (
+            0.5 + torch.rand(())
+        )
+        return pull + F.cross_entropy(
+            embeddings @ F.normalize(self.proxies, dim=-1).T, labels % len(self.proxies)
+        )
 
 
 def toy_batch(n=12, classes=3, dtype=torch.float32, seed=0):

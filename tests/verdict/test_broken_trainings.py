@@ -27,7 +27,9 @@ BROKEN = {
         "sampler": {"name": "m_per_class", "batch_size": 12, "per_class": 2},
     },
     "temperature too wide": {"loss": {"name": "normalized_softmax", "temperature": 100.0}},
-    "a batch that cannot teach": {"sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 4}},
+    "a batch that cannot teach": {
+        "sampler": {"name": "m_per_class", "batch_size": 4, "per_class": 4}
+    },
 }
 
 
@@ -56,7 +58,13 @@ def test_the_cause_is_named_first(cause, broken):
 def test_nothing_is_wrong_with_a_healthy_training(broken, capsys):
     run = broken("healthy")
     assert [one.name for one in lab.verdict.diagnose(run) if not one.note] == []
-    assert {one["about"] for one in run.metrics("checkup")} == {"data", "untrained", "pixels", "batch", "validation"}
+    assert {one["about"] for one in run.metrics("checkup")} == {
+        "data",
+        "untrained",
+        "pixels",
+        "batch",
+        "validation",
+    }
     assert main(["runs", "verdict", str(run.path), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["healthy"]
 
@@ -83,13 +91,17 @@ def test_watching_and_reports_say_what_is_wrong(broken, capsys, tmp_path):
     assert "rate too high: A step changes the weights by" in capsys.readouterr().err
     table = lab.report.report([run], split="validation")
     assert any("rate too high" in note for note in table.notes)
-    assert "rate too high" in page.render([run], table) and "optimiser.lr" in page.render([run], table)
+    assert "rate too high" in page.render([run], table) and "optimiser.lr" in page.render(
+        [run], table
+    )
 
 
 def test_a_loop_of_ones_own_is_told(tmp_path):
     told, labels = [], ["a", "b", "c", "d"] * 6
     vectors = np.random.default_rng(0).normal(size=(24, 4))
-    with lab.runs.record("own", runs=tmp_path, rank=0, normalise=True, on_finding=told.append) as run:
+    with lab.runs.record(
+        "own", runs=tmp_path, rank=0, normalise=True, on_finding=told.append
+    ) as run:
         run.embeddings(0, vectors, labels, measure=False)
         for step in (16, 20):
             run.log(step, loss=0.2)

@@ -26,13 +26,22 @@ def precisions(mean: float, seed: int = 0) -> list[float]:
 
 def validation(step: int, mean: float, **values) -> dict:
     shape = {"hubness": 0.8, "hub": 7, "mean_cosine": 0.2, "seen": 0.8, "unseen": 0.75}
-    return {"step": step, "precisions": precisions(mean, step), "classes": CLASSES, **shape, **values}
+    return {
+        "step": step,
+        "precisions": precisions(mean, step),
+        "classes": CLASSES,
+        **shape,
+        **values,
+    }
 
 
 def evidence(**changes) -> History:
     """A run of 40 steps in which nothing is wrong."""
     steps = np.arange(1, 41.0)
-    batches = [{"step": step, **HEALTHY_BATCH, **(ENDS if step == 1 else {})} for step in (1, 4, 16, 20, 40)]
+    batches = [
+        {"step": step, **HEALTHY_BATCH, **(ENDS if step == 1 else {})}
+        for step in (1, 4, 16, 20, 40)
+    ]
     checkups = {
         "data": [{"step": 0, "images": 600, "classes": 80, "single": 0}],
         "untrained": [validation(0, 0.3)],
@@ -50,13 +59,19 @@ def evidence(**changes) -> History:
 def with_batch(**values) -> History:
     """The same with other values in every check-up of a batch; None takes one away."""
     whole = evidence()
-    batches = [{k: v for k, v in {**one, **values}.items() if v is not None} for one in whole.checkups["batch"]]
+    batches = [
+        {k: v for k, v in {**one, **values}.items() if v is not None}
+        for one in whole.checkups["batch"]
+    ]
     return replace(whole, checkups={**whole.checkups, "batch": batches})
 
 
 def with_validation(about: str = "validation", **values) -> History:
     whole = evidence()
-    return replace(whole, checkups={**whole.checkups, about: [{**one, **values} for one in whole.checkups[about]]})
+    return replace(
+        whole,
+        checkups={**whole.checkups, about: [{**one, **values} for one in whole.checkups[about]]},
+    )
 
 
 def faint(**changes) -> History:
@@ -75,7 +90,9 @@ WRONG = {
     "out of the temperature's reach": with_batch(out_of_reach=0.9, woken=0.1),
     "rate too high": with_batch(moved=0.4),
     "rate too low": replace(
-        with_batch(moved=1e-6), loss=np.full(40, 0.8), checkups={"batch": with_batch(moved=1e-6).checkups["batch"]}
+        with_batch(moved=1e-6),
+        loss=np.full(40, 0.8),
+        checkups={"batch": with_batch(moved=1e-6).checkups["batch"]},
     ),
     "duplicates across splits": with_validation("pixels", copies=9),
     "label noise": with_validation(seen=0.4, unseen=0.7),
@@ -115,7 +132,11 @@ def test_a_finding_is_named_first_with_place_and_knob(name):
 @pytest.mark.parametrize("name", WRONG)
 def test_words_of_a_finding_are_short_sentences(name):
     (words,) = in_words(findings(WRONG[name])[:1])
-    assert name in words and "nan" not in words.lower().replace("finite number", "") and "None" not in words
+    assert (
+        name in words
+        and "nan" not in words.lower().replace("finite number", "")
+        and "None" not in words
+    )
 
 
 def names(of: History) -> list[str]:
@@ -134,13 +155,18 @@ def test_positives_that_no_temperature_wakes_are_left_alone_on_purpose():
 
 def test_labels_in_another_order_are_told_from_a_batch_that_cannot_teach():
     assert names(with_batch(loss_perfect=0.79, loss_followed=0.3))[0] == "wrong sign or labels"
-    assert names(with_batch(loss_perfect=0.79, loss_followed=0.78))[0] == "a batch that cannot teach"
+    assert (
+        names(with_batch(loss_perfect=0.79, loss_followed=0.78))[0] == "a batch that cannot teach"
+    )
 
 
 def test_the_knob_of_a_temperature_is_that_of_the_loss():
     config = RunConfig.of({"loss": {"name": "arc_face", "scale": 0.01}}).as_dict()
     (found,) = findings(replace(with_batch(loss_range=0.01, loss_sharper=0.9), config=config))
-    assert found.knob == "loss.scale" and found.advice == "Make scale larger than 0.01, tenfold at first."
+    assert (
+        found.knob == "loss.scale"
+        and found.advice == "Make scale larger than 0.01, tenfold at first."
+    )
 
 
 def test_a_small_step_is_judged_by_validations_after_the_first():
@@ -163,11 +189,17 @@ def test_imported_vectors_are_looked_at(tmp_path):
     ones = np.ones((60, 8)) + 1e-4 * np.random.default_rng(0).normal(size=(60, 8))
     collapsed = lab.runs.from_embeddings(ones, labels, name="ones", runs=tmp_path, normalise=True)
     sound = lab.runs.from_embeddings(
-        np.random.default_rng(1).normal(size=(60, 8)), labels, name="sound", runs=tmp_path, normalise=True
+        np.random.default_rng(1).normal(size=(60, 8)),
+        labels,
+        name="sound",
+        runs=tmp_path,
+        normalise=True,
     )
     first = lab.verdict.diagnose(collapsed)[0]
     assert first.name == "collapsed" and first.place.page == "map" and "vectors" in first.advice
     history = lab.verdict.History.of_run(sound)
     assert not lab.verdict.findings(history)
-    assert history.nothing_found.startswith("Nothing wrong was found in the stored embeddings; the run has no record")
+    assert history.nothing_found.startswith(
+        "Nothing wrong was found in the stored embeddings; the run has no record"
+    )
     assert lab.verdict.History("empty").nothing_found.startswith("Nothing was judged")

@@ -14,7 +14,9 @@ from lab.training import signs
 def rows():
     random = np.random.default_rng(0)
     labels = np.repeat(np.arange(10), 4)
-    return (random.normal(size=(10, 6))[labels] + random.normal(size=(40, 6))).astype(np.float32), labels
+    return (random.normal(size=(10, 6))[labels] + random.normal(size=(40, 6))).astype(
+        np.float32
+    ), labels
 
 
 def test_average_precision_is_that_of_plain_loops(rows):
@@ -23,7 +25,9 @@ def test_average_precision_is_that_of_plain_loops(rows):
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     found = signs.average_precisions(vectors, labels)
     for q in range(len(labels)):
-        order = sorted((i for i in range(len(labels)) if i != q), key=lambda i: -(unit[q] @ unit[i]))
+        order = sorted(
+            (i for i in range(len(labels)) if i != q), key=lambda i: -(unit[q] @ unit[i])
+        )
         hits, values = 0, []
         for rank, i in enumerate(order, 1):
             if labels[i] == labels[q]:
@@ -38,8 +42,13 @@ def test_geometry_of_a_point_of_all_directions_and_of_a_hub():
     assert found["mean_cosine"] == pytest.approx(1, abs=1e-6) and found["effective_rank"] < 1.01
     assert signs.geometry(np.eye(8))["effective_rank"] == pytest.approx(8)
     around = np.random.default_rng(1).normal(size=(200, 40))
-    hub = np.concatenate([around + 0.3, np.full((1, 40), 0.3)])  # in the middle, so in everybody's list
-    skewed, even = signs.geometry(hub), signs.geometry(np.random.default_rng(2).normal(size=(200, 3)))
+    hub = np.concatenate(
+        [around + 0.3, np.full((1, 40), 0.3)]
+    )  # in the middle, so in everybody's list
+    skewed, even = (
+        signs.geometry(hub),
+        signs.geometry(np.random.default_rng(2).normal(size=(200, 3))),
+    )
     assert skewed["hub"] == 200 and skewed["hubness"] > 3 > even["hubness"]
 
 
@@ -63,8 +72,12 @@ def test_seen_and_unseen_are_cut_to_lists_of_one_length(rows):
     fewer = labels < 5
     found = signs.seen_and_unseen((vectors, labels), (vectors[fewer], labels[fewer]))
     chosen = np.isin(labels, np.arange(10)[np.linspace(0, 9, 5).astype(int)])
-    assert found["seen"] == pytest.approx(np.mean(signs.average_precisions(vectors[chosen], labels[chosen])))
-    assert found["unseen"] == pytest.approx(np.mean(signs.average_precisions(vectors[fewer], labels[fewer])))
+    assert found["seen"] == pytest.approx(
+        np.mean(signs.average_precisions(vectors[chosen], labels[chosen]))
+    )
+    assert found["unseen"] == pytest.approx(
+        np.mean(signs.average_precisions(vectors[fewer], labels[fewer]))
+    )
     assert signs.seen_and_unseen((vectors, np.arange(40)), (vectors, labels)) == {}
 
 
@@ -98,7 +111,10 @@ def test_a_loss_can_fall_at_its_defaults_and_hardly_at_a_temperature_too_wide(na
     )  # it pushes all proxies away at once
     assert found.get("perfect", 0) < 0.2 * found["now"]
     for knob, factor in lab.losses.get(name).temperatures.items():
-        if lab.losses.get(name).lengths_matter or name in ("roadmap", "sup_ap"):  # a slope that no temperature flattens
+        if lab.losses.get(name).lengths_matter or name in (
+            "roadmap",
+            "sup_ap",
+        ):  # a slope that no temperature flattens
             continue
         default = lab.losses.get(name).Knobs.model_fields[knob].default
         wide = of_loss(name, untrained, **{knob: default * (1e4 if factor < 1 else 1e-4)})
@@ -116,7 +132,9 @@ def test_a_wrong_sign_and_labels_in_another_order_are_seen(name, untrained):
 
 
 def test_a_memory_of_other_batches_does_not_count(untrained):
-    memory = lab.wrappers.create("cross_batch_memory", loss=lab.losses.create("contrastive"), size=128, dim=32)
+    memory = lab.wrappers.create(
+        "cross_batch_memory", loss=lab.losses.create("contrastive"), size=128, dim=32
+    )
     memory(*untrained)
     found = signs.of_loss(memory, *untrained)
     assert found == signs.of_loss(memory.loss, *untrained) and int(memory.seen) == 64
@@ -155,5 +173,8 @@ def test_a_step_moves_weights_by_its_rate():
 
 def test_copies_are_found_by_their_pixels():
     images = torch.rand(6, 3, 16, 16, generator=torch.Generator().manual_seed(0))
-    seen, others = signs.Thumbnails()(images).numpy(), signs.Thumbnails()(images[[4, 1]] * 0.9 + 0.05).numpy()
+    seen, others = (
+        signs.Thumbnails()(images).numpy(),
+        signs.Thumbnails()(images[[4, 1]] * 0.9 + 0.05).numpy(),
+    )
     assert signs.copies(seen, others).tolist() == [False, True, False, False, True, False]

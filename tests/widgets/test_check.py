@@ -12,7 +12,12 @@ from lab.widgets import built, check
     [
         (0.5, 0.5, True, "Exact"),
         (0.5 + 1e-9, 0.5, True, "Close"),
-        ([1.0, 2.0, 3.5], [1, 2, 3], False, "1 of 3 differ; worst is at [2]: yours, 3.5, is too large"),
+        (
+            [1.0, 2.0, 3.5],
+            [1, 2, 3],
+            False,
+            "1 of 3 differ; worst is at [2]: yours, 3.5, is too large",
+        ),
         (torch.ones(2, 2), np.ones((2, 2)), True, "Exact"),
         ([1, 2], [1, 2, 3], False, "shape should be [3], yours is [2]"),
         (..., 1.0, False, "replace the ..."),
@@ -46,12 +51,20 @@ def test_tolerance_is_relative_to_the_largest():
     ("mine", "says"),
     [
         (lambda x: x @ x, "✓ Exact: value and slope agree in 1 cases."),
-        (lambda x: x.detach() @ x.detach(), "✗ The values are right, and the slope is wrong: it is zero everywhere"),
-        (lambda x: x.detach() @ x, "✗ The values are right, and the slope is wrong: it is not the slope"),
+        (
+            lambda x: x.detach() @ x.detach(),
+            "✗ The values are right, and the slope is wrong: it is zero everywhere",
+        ),
+        (
+            lambda x: x.detach() @ x,
+            "✗ The values are right, and the slope is wrong: it is not the slope",
+        ),
         (lambda x: 2 * x @ x, "✗ Not yet: yours, 2.5, is too large."),
         (lambda x: x.nonsense, "✗ Yours stops with AttributeError"),
     ],
 )
 def test_a_function_is_right_in_value_and_slope(mine, says):
     """What else is said of one, tests/notebooks hear from each check of the lessons."""
-    assert repr(built(mine, lambda x: (x**2).sum(), [(torch.tensor([0.5, -1.0]),)])).startswith(says)
+    assert repr(built(mine, lambda x: (x**2).sum(), [(torch.tensor([0.5, -1.0]),)])).startswith(
+        says
+    )

@@ -43,7 +43,11 @@ def other(field):
     if isinstance(field, ipywidgets.SelectionSlider):
         return next(value for _, value in field.options if value != field.value)
     if isinstance(field, ipywidgets.IntSlider | ipywidgets.FloatSlider):
-        return field.value + field.step if field.value + field.step <= field.max else field.value - field.step
+        return (
+            field.value + field.step
+            if field.value + field.step <= field.max
+            else field.value - field.step
+        )
     return None
 
 
@@ -67,7 +71,9 @@ def test_logarithmic_sliders_stop_evenly_at_legal_round_numbers():
     for figure, one in EVERY:
         if one.scale == "log":
             stops = log_steps(one, one.default)
-            assert stops[0] == one.ge and stops[-1] == one.le and one.default in stops, f"{figure}: {one.name}"
+            assert stops[0] == one.ge and stops[-1] == one.le and one.default in stops, (
+                f"{figure}: {one.name}"
+            )
             assert all(one.check(stop) is None and stop == float(f"{stop:.5g}") for stop in stops)
             steps = [b / a for a, b in zip(stops, stops[1:], strict=False)]
             assert max(steps) <= (2.6 if one.kind is int else 1.3), f"{figure}: {one.name}"
@@ -125,7 +131,11 @@ def test_a_moved_control_computes_its_figure_once(name, monkeypatch):
     kind, calls = lab.figures.get(name), []
     for step in ("numbers", "draw", "alt"):
         true = getattr(kind, step)
-        monkeypatch.setattr(kind, step, lambda *a, _true=true, _step=step, **k: calls.append(_step) or _true(*a, **k))
+        monkeypatch.setattr(
+            kind,
+            step,
+            lambda *a, _true=true, _step=step, **k: calls.append(_step) or _true(*a, **k),
+        )
     field.value = other(field)
     assert calls == ["numbers", "draw", "alt"]
 
@@ -186,7 +196,10 @@ def test_what_a_page_computes_is_heard_and_moved_from_here():
     number = json.loads(page.post.value)["number"]
     page.set_state({"knobs": {**page.knobs, "lam": 0.9}})
     live.set(lam=0.2)
-    assert json.loads(page.post.value)["number"] == number + 1 and json.loads(page.post.value)["knobs"] == page.knobs
+    assert (
+        json.loads(page.post.value)["number"] == number + 1
+        and json.loads(page.post.value)["knobs"] == page.knobs
+    )
     live.reset()
     assert page.knobs["lam"] == 0.5 and page.knobs["positives"] == 3
     with pytest.raises(ValueError, match="beta must be below alpha"):
@@ -204,7 +217,10 @@ def test_what_the_page_does_not_know_the_kernel_draws():
     assert letter()["picture"]["code"] == live.figure.code() and not letter()["asked"]
     page.set_state({"knobs": {**page.knobs, "scores": [0.9, 0.8, 0.7], "pattern": "+-+"}})
     assert live.figure.knobs.scores == (0.9, 0.8, 0.7) and live.figure.knobs.pattern == "+-+"
-    assert letter()["picture"]["figure"] == json.loads(live.figure.figure().to_json()) and letter()["asked"]
+    assert (
+        letter()["picture"]["figure"] == json.loads(live.figure.figure().to_json())
+        and letter()["asked"]
+    )
     live.set(loss="sup_ap")
     assert letter()["picture"] is None and not letter()["asked"]
 
@@ -230,7 +246,10 @@ def test_it_reads_without_a_kernel(monkeypatch):
     assert isinstance(live, Live) and live.figure.knobs.tau1 == 2 and live.figure.knobs.tau2 == 0.02
     bundle = live._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert bundle["text/plain"].startswith("Two sigmoids, two domains. ") and live.alt in bundle["text/plain"]
+    assert (
+        bundle["text/plain"].startswith("Two sigmoids, two domains. ")
+        and live.alt in bundle["text/plain"]
+    )
     png = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
     assert png.size[0] == 1800 and len(png.convert("RGB").getcolors(1 << 24)) > 20
 

@@ -7,7 +7,9 @@ from lab.widgets import table
 
 
 def test_numbers_of_all_kinds_read_as_a_person_would_write_them():
-    shown = table({"a": {"x": np.float64(0.41211), "n": 4096, "ok": True}, "b": {"x": 7.66e-15}}, of="what")
+    shown = table(
+        {"a": {"x": np.float64(0.41211), "n": 4096, "ok": True}, "b": {"x": 7.66e-15}}, of="what"
+    )
     assert repr(shown).splitlines()[0].split() == ["what", "x", "n", "ok"]
     assert shown.rows == (("a", "0.412", "4,096", "yes"), ("b", "7.7e-15", "-", "-"))
     assert "float64" not in repr(shown)

@@ -49,9 +49,15 @@ def test_same_calling_convention(name):
 
 
 @every_wrapper
-@pytest.mark.parametrize("inner", ["smooth_ap", "contextual", "cross_entropy", "class_anchor_margin", "triplet_margin"])
+@pytest.mark.parametrize(
+    "inner", ["smooth_ap", "contextual", "cross_entropy", "class_anchor_margin", "triplet_margin"]
+)
 def test_any_loss(name, inner):
-    shape = {"num_classes": 5, "dim": DIM} if "num_classes" in losses.get(inner).Knobs.model_fields else {}
+    shape = (
+        {"num_classes": 5, "dim": DIM}
+        if "num_classes" in losses.get(inner).Knobs.model_fields
+        else {}
+    )
     loss = losses.create(inner, **shape)
     if shape and name == "cross_batch_memory":
         with pytest.raises(ValueError, match="needs a loss that ranks references"):
@@ -62,7 +68,9 @@ def test_any_loss(name, inner):
         rows, labels = batch(seed, dtype=torch.float32)
         total = wrapped(rows, labels)
         total.backward()
-        assert torch.isfinite(total) and torch.isfinite(rows.grad).all() and rows.grad.abs().sum() > 0
+        assert (
+            torch.isfinite(total) and torch.isfinite(rows.grad).all() and rows.grad.abs().sum() > 0
+        )
         values = wrapped.per_query(rows, labels)
         assert len(values) >= len(labels)
     if shape:
@@ -90,7 +98,9 @@ def test_similarity_regulariser(inner):
     wanted = 0.25 * (0.4 - overall) ** 2 + 0.75 * loss(rows, labels)
     total = wrapped(rows, labels)
     torch.testing.assert_close(total, wanted)
-    torch.testing.assert_close(torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0])
+    torch.testing.assert_close(
+        torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0]
+    )
 
 
 @pytest.mark.parametrize("inner", ["smooth_ap", "softbin_ap", "blackbox_ap", "class_anchor_margin"])
@@ -101,7 +111,9 @@ def test_with_contrastive_against_plain_loops(inner):
     contrast = reference.contrastive_of_active_pairs(unit(rows), LABELS, 0.8, 0.1)
     total, wanted = wrapped(rows, labels), 0.3 * loss(rows, labels) + 0.7 * contrast
     torch.testing.assert_close(total, wanted)
-    torch.testing.assert_close(torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0])
+    torch.testing.assert_close(
+        torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0]
+    )
 
 
 @pytest.mark.parametrize("inner", ["smooth_ap", "class_anchor_margin"])
@@ -109,28 +121,45 @@ def test_threshold_consistent_margin_against_plain_loops(inner):
     rows, labels = batch()
     loss, knobs = losses.get(inner).sized(5, DIM).double(), (0.8, 0.1, 0.7, 2.0)
     names = ("margin_pos", "margin_neg", "weight_pos", "weight_neg")
-    wrapped = wrappers.create("threshold_consistent_margin", loss=loss, **dict(zip(names, knobs, strict=True)))
+    wrapped = wrappers.create(
+        "threshold_consistent_margin", loss=loss, **dict(zip(names, knobs, strict=True))
+    )
     wanted = loss(rows, labels) + reference.threshold_consistent_margin(unit(rows), LABELS, *knobs)
     total = wrapped(rows, labels)
     torch.testing.assert_close(total, wanted)
-    torch.testing.assert_close(torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0])
+    torch.testing.assert_close(
+        torch.autograd.grad(total, rows)[0], torch.autograd.grad(wanted, rows)[0]
+    )
 
 
 AT_THE_MARGINS = [[1.0, 0.0], [0.9, 0.19**0.5], [0.5, 0.75**0.5], [0.0, 1.0], [-1.0, 0.0]]
 
 
-@pytest.mark.parametrize("rows", [batch()[0].detach(), torch.tensor(AT_THE_MARGINS, dtype=torch.float64)])
+@pytest.mark.parametrize(
+    "rows", [batch()[0].detach(), torch.tensor(AT_THE_MARGINS, dtype=torch.float64)]
+)
 def test_threshold_consistent_margin_is_that_of_others_and_the_released_calibration(rows):
-    labels, loss = torch.tensor(LABELS[: len(rows)] if len(rows) > 5 else [0, 0, 1, 1, 2]), losses.create("sup_ap")
+    labels, loss = (
+        torch.tensor(LABELS[: len(rows)] if len(rows) > 5 else [0, 0, 1, 1, 2]),
+        losses.create("sup_ap"),
+    )
     rows = unit(rows).requires_grad_()
-    ours = wrappers.create("threshold_consistent_margin", loss=loss)(rows, labels) - loss(rows, labels)
+    ours = wrappers.create("threshold_consistent_margin", loss=loss)(rows, labels) - loss(
+        rows, labels
+    )
     theirs = ThresholdConsistentMarginLoss()(rows, labels)
     torch.testing.assert_close(ours, theirs)
-    if len(rows) > 5:  # at a margin itself they disagree: a pair there counts in the one and not in the other
-        released = losses.create("calibration", variant="released", alpha=0.9, beta=0.5)(rows, labels)
+    if (
+        len(rows) > 5
+    ):  # at a margin itself they disagree: a pair there counts in the one and not in the other
+        released = losses.create("calibration", variant="released", alpha=0.9, beta=0.5)(
+            rows, labels
+        )
         torch.testing.assert_close(ours, released)
         tangent = lambda value: torch.autograd.grad(value, rows, retain_graph=True)[0]  # noqa: E731
-        along = tangent(theirs) - (tangent(theirs) * rows).sum(1, keepdim=True) * rows  # rows stay on the sphere
+        along = (
+            tangent(theirs) - (tangent(theirs) * rows).sum(1, keepdim=True) * rows
+        )  # rows stay on the sphere
         mine = tangent(ours) - (tangent(ours) * rows).sum(1, keepdim=True) * rows
         torch.testing.assert_close(mine, along)
 
@@ -139,7 +168,9 @@ def test_threshold_consistent_margin_is_that_of_others_and_the_released_calibrat
 def test_simix_on_recall_equals_its_own(case):
     golden = Golden("rsk_simix", case)
     embeddings, labels = golden.input()
-    wrapped = wrappers.create("simix", loss=losses.create("recall_at_k", k=tuple(golden.hp["k_vals"])))
+    wrapped = wrappers.create(
+        "simix", loss=losses.create("recall_at_k", k=tuple(golden.hp["k_vals"]))
+    )
     total = wrapped(embeddings, labels, alpha=mixing_weights(golden))
     assert_value(total, golden.number("paper_loss"))
     (found,) = torch.autograd.grad(total, embeddings)
@@ -222,7 +253,9 @@ def test_cross_batch_memory_is_an_exact_ring(case):
     rows, labels = golden.tensor("embeddings"), golden.tensor("labels")
     shape = {"size": golden.hp["memory_size"], "dim": rows.shape[2]}
     memory = wrappers.create("cross_batch_memory", loss=ReleasedContrastive(), **shape).double()
-    both = wrappers.create("cross_batch_memory", loss=ReleasedContrastive(), batch_weight=1.0, **shape).double()
+    both = wrappers.create(
+        "cross_batch_memory", loss=ReleasedContrastive(), batch_weight=1.0, **shape
+    ).double()
     wanted = golden.data["xbm_loss_exact_fifo_incl_current"]
     for step in range(len(rows)):
         given = rows[step].clone().requires_grad_()
@@ -235,7 +268,9 @@ def test_cross_batch_memory_is_an_exact_ring(case):
             assert_gradient(found, golden.tensor("grad")[step])
 
 
-@pytest.mark.parametrize("inner", ["smooth_ap", "sup_ap", "recall_at_k", "calibration", "fast_ap", "contextual"])
+@pytest.mark.parametrize(
+    "inner", ["smooth_ap", "sup_ap", "recall_at_k", "calibration", "fast_ap", "contextual"]
+)
 def test_memory_equals_references_kept_by_hand(inner):
     """Against what a queue holds, ranked by the plain loss of the whole set, of which the batch is the first rows."""
     loss = losses.create(inner, **({"k": 3} if inner == "contextual" else {}))
@@ -284,7 +319,9 @@ def test_memory_resumes_exactly():
 def test_a_unique_memory_holds_the_latest_embedding_of_each_image_once():
     """Images 7, 3, 9, then 3 again with 5: the second batch meets 7 and 9 beside itself, not the old 3."""
     torch.manual_seed(0)
-    memory = wrap("cross_batch_memory", losses.create("memory_contrastive"), size=4, dim=2, unique=True)
+    memory = wrap(
+        "cross_batch_memory", losses.create("memory_contrastive"), size=4, dim=2, unique=True
+    )
     first, again = (torch.nn.functional.normalize(torch.randn(n, 2), dim=1) for n in (3, 2))
     memory.images_of_batch = torch.tensor([7, 3, 9])
     memory(first, torch.tensor([0, 0, 1]))
@@ -319,14 +356,23 @@ def test_xbm_trains_with_one_slot_an_image():
             "encoder": {"name": "small_cnn", "width": 4, "dim": 8},
             "sampler": {"name": "m_per_class", "batch_size": 16, "per_class": 4},
             "loss": "memory_contrastive",
-            "wrappers": [{"name": "cross_batch_memory", "size": 500, "unique": True, "batch_weight": 1.0}],
-            "training": {"steps": 3, "validate_every": 100, "chunk": 8, "chunk_batchnorm": "per_chunk"},
+            "wrappers": [
+                {"name": "cross_batch_memory", "size": 500, "unique": True, "batch_weight": 1.0}
+            ],
+            "training": {
+                "steps": 3,
+                "validate_every": 100,
+                "chunk": 8,
+                "chunk_batchnorm": "per_chunk",
+            },
         }
     )
     trainer = Trainer(parts_of(config, lab.data.create("emoji7")), config.training.knobs)
     for _ in trainer.run():
         if trainer.progress.step == 3:
             break
-    shown = {int(i) for step in range(3) for i in trainer.parts.items[trainer.parts.sampler.batch(step)]}
+    shown = {
+        int(i) for step in range(3) for i in trainer.parts.items[trainer.parts.sampler.batch(step)]
+    }
     held = trainer.parts.loss.images
     assert set(held[held >= 0].tolist()) == shown

@@ -157,7 +157,9 @@ class Judging:
                     continue
                 for at in whole_numbers([entry.get("at")]):
                     if at in shown:
-                        action = JudgingAction(entry["does"], known_ids, label, at, bool(entry.get("last")))
+                        action = JudgingAction(
+                            entry["does"], known_ids, label, at, bool(entry.get("last"))
+                        )
                         updates.update(self.on_act(action))
                 progress.number = entry["n"]
             st.session_state.update(updates)
@@ -209,7 +211,9 @@ def gallery(
         if on_select is not None:
             report = reported(key, "chosen", count=int, ids=list)
             on_select([card for card in whole_numbers(report["ids"]) if card in shown])
-            st.session_state[f"{key} count"] = report["count"]  # last, so that an interrupted report is sent again
+            st.session_state[f"{key} count"] = report[
+                "count"
+            ]  # last, so that an interrupted report is sent again
 
     data: dict[str, Any] = {
         "sections": [asdict(section) for section in sections],

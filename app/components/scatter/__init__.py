@@ -165,7 +165,10 @@ def scatter(
         "files": points.files(selected),
         "code": served.code(),
         "legend": [asdict(category) for category in points.legend],
-        "filters": [{"name": histogram.name, "labels": list(histogram.labels)} for histogram in points.filters],
+        "filters": [
+            {"name": histogram.name, "labels": list(histogram.labels)}
+            for histogram in points.filters
+        ],
         "pair": pair,
         "pictures": points.pictures,
         "picked": picked,
@@ -174,4 +177,6 @@ def scatter(
         **words,
     }
 
-    component("scatter")(key=key, data=data, on_lassoed_change=on_lassoed, on_picked_change=on_picked)
+    component("scatter")(
+        key=key, data=data, on_lassoed_change=on_lassoed, on_picked_change=on_picked
+    )

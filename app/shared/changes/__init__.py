@@ -69,7 +69,9 @@ class Register:
         self._count = 0
         self._lock = threading.Lock()
 
-    def add(self, read: Callable[..., Hashable], arguments: tuple[Hashable, ...]) -> tuple[int, int]:
+    def add(
+        self, read: Callable[..., Hashable], arguments: tuple[Hashable, ...]
+    ) -> tuple[int, int]:
         """Read a value, and return its number and version."""
         value = current_value(read, arguments)
         call = (read, *arguments)
@@ -120,7 +122,9 @@ def wake() -> None:
         act()
 
 
-def follow(read: Callable[..., Hashable], *arguments: Hashable, key: str, since: float | None = None) -> None:
+def follow(
+    read: Callable[..., Hashable], *arguments: Hashable, key: str, since: float | None = None
+) -> None:
     """Run this page, or the fragment that calls this, again once `read(*arguments)` returns another value than now.
 
     Args:
@@ -130,7 +134,12 @@ def follow(read: Callable[..., Hashable], *arguments: Hashable, key: str, since:
         since: seconds since the start of some work. They are shown and counted on; by default nothing is shown.
     """
     number, version = REGISTER.add(read, arguments)
-    _draw(key, {"number": number, "version": version, "seconds": since}, lambda: None, shown=since is not None)
+    _draw(
+        key,
+        {"number": number, "version": version, "seconds": since},
+        lambda: None,
+        shown=since is not None,
+    )
 
 
 def later(seconds: float, count: Hashable, act: Callable[[], None], *, key: str) -> None:
@@ -144,7 +153,9 @@ def later(seconds: float, count: Hashable, act: Callable[[], None], *, key: str)
 
 def _draw(key: str, data: Mapping[str, Any], act: Callable[[], None], *, shown: bool) -> None:
     kwargs: dict[str, Any] = {"key": key, "data": data, "on_changed_change": act}
-    with contextlib.suppress(StreamlitDuplicateElementKey):  # two parts of a page wait for the same job
+    with contextlib.suppress(
+        StreamlitDuplicateElementKey
+    ):  # two parts of a page wait for the same job
         if shown:
             _component()(**kwargs, width="content")
         else:

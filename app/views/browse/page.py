@@ -49,7 +49,9 @@ HOW = {
 }
 
 
-@page_frame.page("Browse", "Which images does a model put next to each other, and which does it miss?")
+@page_frame.page(
+    "Browse", "Which images does a model put next to each other, and which does it miss?"
+)
 def browse() -> None:
     _open_on_two()
     view = run_choice.choose_split(run_choice.choose_run(moments=True), moments=True)
@@ -82,7 +84,9 @@ def browse() -> None:
         return
 
     item = candidates.chosen_query(view, chosen)
-    candidates.draw(view, chosen, item, key="candidates", on_pick=lambda _, picked: query.search_with(picked))
+    candidates.draw(
+        view, chosen, item, key="candidates", on_pick=lambda _, picked: query.search_with(picked)
+    )
     if item is None or not cache.searchable(view, deep=bool(scene.filter)):
         return
     if scene.click == "why":
@@ -146,7 +150,9 @@ def _open_on_two() -> None:
             return
 
 
-def _tools(view: SplitView, other: ComparisonChoice | None, size: int, k: int, source: str) -> BrowseScene:
+def _tools(
+    view: SplitView, other: ComparisonChoice | None, size: int, k: int, source: str
+) -> BrowseScene:
     """Draw the row of tools above the ranking, and return what the page shows."""
     clicks = list(query.CLICKS)
     if other:
@@ -172,7 +178,9 @@ def _explain(scene: BrowseScene, item: int) -> None:
 
     result = address.load_and_store(query.PAIR, int, is_result)
     if result is None:
-        st.caption("Click a result below to see here which regions of both pictures make it similar to the query.")
+        st.caption(
+            "Click a result below to see here which regions of both pictures make it similar to the query."
+        )
         return
     similarity = None
     with page_frame.refusals(st.info):
@@ -188,7 +196,9 @@ def _explain(scene: BrowseScene, item: int) -> None:
         picture = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
         title = f"{role}: {cards.image_title(view.images, image)}"
         values = similarity.maps[index].round(5).tolist()
-        drawn.append(Regions(pictures.thumbnail(picture, SIDE), title, values, similarity.words(index)))
+        drawn.append(
+            Regions(pictures.thumbnail(picture, SIDE), title, values, similarity.words(index))
+        )
     words = f"{similarity.summary} {HOW[similarity.exact]}"
     if similarity.matches:
         words += " Lines join the regions whose pairs add most to the cosine."
@@ -231,7 +241,9 @@ def _draw_export(scene: BrowseScene, item: int, evidence: list[Evidence]) -> Non
             figure = partial(answer.figure, collection, first, scene.k, suffix)
             label = f"Figure for a paper as {suffix.upper()}"
             file = f"{name}-figure.{suffix}"
-            page_frame.download(label, figure, file, kind, icon="article", width="stretch", help=help)
+            page_frame.download(
+                label, figure, file, kind, icon="article", width="stretch", help=help
+            )
 
 
 def _draw_one(scene: BrowseScene, item: int, tools: DeltaGenerator) -> list[Evidence] | None:
@@ -242,7 +254,9 @@ def _draw_one(scene: BrowseScene, item: int, tools: DeltaGenerator) -> list[Evid
     if view.has_encoder:
         with tools:
             source = view.run.picture(item, side=cards.LARGE)
-            query.ask_part(source, f"the query: {cards.image_title(view.images, item)}", refined.part)
+            query.ask_part(
+                source, f"the query: {cards.image_title(view.images, item)}", refined.part
+            )
     query.show(scene, refined)
     vectors, is_ready = query.refined_vectors(scene, item, refined)
     if not is_ready:
@@ -268,11 +282,17 @@ def _draw_one(scene: BrowseScene, item: int, tools: DeltaGenerator) -> list[Evid
     return [evidence]
 
 
-def _draw_two(scene: BrowseScene, other: ComparisonChoice, compared: OtherRanking, item: int) -> list[Evidence]:
+def _draw_two(
+    scene: BrowseScene, other: ComparisonChoice, compared: OtherRanking, item: int
+) -> list[Evidence]:
     """Draw two rankings of a query and return them. Both use the item numbers, and so the pictures, of this run."""
     view = scene.view
     if other.ours.row(item) is None or compared.collection.row(item) is None:
-        st.info(page_frame.as_text(f"{compared.title} has no ranking of this query; choose another query."))
+        st.info(
+            page_frame.as_text(
+                f"{compared.title} has no ranking of this query; choose another query."
+            )
+        )
         return [view.collection.ask(item)]
     evidence = other.ours.ask(item)
     other_evidence = compared.ask(item)
@@ -322,7 +342,9 @@ def _draw_results(
     query.draw_page_buttons(item, depth, scene.size)
 
 
-def _on_page(part: ranked_answer.ShownPart, scene: BrowseScene, item: int, depth: int) -> ranked_answer.ShownPart:
+def _on_page(
+    part: ranked_answer.ShownPart, scene: BrowseScene, item: int, depth: int
+) -> ranked_answer.ShownPart:
     """Return the neighbours on this page. depth: number of neighbours on all pages."""
     page = page_frame.page_slice(query.page_key(item), depth, scene.size)
     count = len(part.places)

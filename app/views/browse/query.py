@@ -141,7 +141,9 @@ def forget() -> None:
 def _toggle_example(kind: str, item: int) -> None:
     """Add an image to the positive or negative examples, or remove it if it is one of them."""
     other = UNLIKE if kind == LIKE else LIKE
-    st.session_state[other] = [example for example in st.session_state.get(other, []) if example != item]
+    st.session_state[other] = [
+        example for example in st.session_state.get(other, []) if example != item
+    ]
     examples = st.session_state.get(kind, [])
     if item in examples:
         st.session_state[kind] = [example for example in examples if example != item]
@@ -175,7 +177,9 @@ def ask_part(source: str, alt: str, part: Box | None) -> None:
 
     # The label never changes, because a new label would close the menu while the user draws.
     help = "Search with a part of the picture"
-    with st.popover("Part of it", icon=":material/crop:", key="part open", on_change="rerun", help=help):
+    with st.popover(
+        "Part of it", icon=":material/crop:", key="part open", on_change="rerun", help=help
+    ):
         if state.get("part open"):
             crop(source, alt, part, key="crop", on_crop=set_part)
             icon = ":material/crop_free:"
@@ -187,10 +191,15 @@ def show(scene: BrowseScene, refined: Refinement) -> None:
     if not refined:
         return
     sections = []
-    for name, title, items in ((LIKE, "More like", refined.like), (UNLIKE, "Less like", refined.unlike)):
+    for name, title, items in (
+        (LIKE, "More like", refined.like),
+        (UNLIKE, "Less like", refined.unlike),
+    ):
         if items:
             examples = [cards.card(scene.view, item) for item in items]
-            sections.append(CardSection(name, title, examples, "click an image to remove it", size="small"))
+            sections.append(
+                CardSection(name, title, examples, "click an image to remove it", size="small")
+            )
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             words = "**The query was changed.**"
@@ -202,7 +211,9 @@ def show(scene: BrowseScene, refined: Refinement) -> None:
             gallery(sections, key="refined", on_pick=_toggle_example)
 
 
-def vectors(collection: Collection, refined: Refinement, query_vectors: Sequence[np.ndarray]) -> np.ndarray:
+def vectors(
+    collection: Collection, refined: Refinement, query_vectors: Sequence[np.ndarray]
+) -> np.ndarray:
     """Return the vector to search with, float32 [1 d].
 
     It is the mean of the query's vectors [d], moved towards the positive and away from the negative examples.
@@ -212,10 +223,14 @@ def vectors(collection: Collection, refined: Refinement, query_vectors: Sequence
     """
     like = collection.vectors_of(refined.like)
     unlike = collection.vectors_of(refined.unlike)
-    return lab.search.compose(np.stack(query_vectors), like, unlike, "mean", unit=collection.similarity == "cosine")
+    return lab.search.compose(
+        np.stack(query_vectors), like, unlike, "mean", unit=collection.similarity == "cosine"
+    )
 
 
-def refined_vectors(scene: BrowseScene, item: int, refined: Refinement) -> tuple[np.ndarray | None, bool]:
+def refined_vectors(
+    scene: BrowseScene, item: int, refined: Refinement
+) -> tuple[np.ndarray | None, bool]:
     """Return the vector of a changed query (None if it is not changed), and whether it is ready."""
     if not refined:
         return None, True
@@ -295,15 +310,21 @@ def _upload() -> list[bytes]:
     count = len(st.session_state.get("upload") or ())  # with those that the server has dropped
     latest = chosen[-PICTURES:]
     if count > len(latest):
-        st.caption(f"The latest {len(latest)} of {count} pictures are used; remove some to choose others.")
+        st.caption(
+            f"The latest {len(latest)} of {count} pictures are used; remove some to choose others."
+        )
     return [file.getvalue() for file in latest]
 
 
-def _embedded(scene: BrowseScene, files: Sequence[bytes], words: str, refined: Refinement) -> list[np.ndarray] | None:
+def _embedded(
+    scene: BrowseScene, files: Sequence[bytes], words: str, refined: Refinement
+) -> list[np.ndarray] | None:
     """Return a vector for each picture and for the words, or None while one is not ready."""
     jobs = []
     for data in files:
-        jobs.append(cache.embedded(scene.view, hashlib.blake2b(data).hexdigest(), data, refined.part))
+        jobs.append(
+            cache.embedded(scene.view, hashlib.blake2b(data).hexdigest(), data, refined.part)
+        )
     if words:
         jobs.append(cache.embedded_words(scene.view, words))
     found = []

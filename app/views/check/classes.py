@@ -38,14 +38,20 @@ def confused(scene: CheckScene) -> None:
     ranking = background.or_wait(neighbours(scene.view))
     tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        k = page_frame.slider("Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280)
+        k = page_frame.slider(
+            "Neighbours per image", 1, DEPTH, key="check k", initial=5, link="k", width=280
+        )
     confusion = data_checks.confusion(ranking, k)
     if not len(confusion.label):
         st.success("No image has a neighbour of another class here.")
         return
-    options = {str(label): str(scene.names[label]) for label in np.unique(ranking.query_labels).tolist()}
+    options = {
+        str(label): str(scene.names[label]) for label in np.unique(ranking.query_labels).tolist()
+    }
     with tools:
-        size = page_frame.choice("Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size")
+        size = page_frame.choice(
+            "Classes in the matrix", SIZES, key="matrix size", initial=SIZE, link="size"
+        )
         chosen = page_frame.multiselect(
             "Around these classes",
             options,
@@ -59,7 +65,9 @@ def confused(scene: CheckScene) -> None:
     _pairs(scene, ranking, confusion, k)
 
 
-def _matrix(scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int, size: int, chosen: list[int]) -> None:
+def _matrix(
+    scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int, size: int, chosen: list[int]
+) -> None:
     """Draw the confusion matrix. A click on a cell opens the Browse page."""
 
     def pick(row: int, column: int) -> None:
@@ -95,7 +103,9 @@ def _matrix(scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int, s
         st.switch_page("views/browse/page.py", query_params=parameters)
 
 
-def _browse_query(scene: CheckScene, ranking: Ranking, k: int, label: int, other: int) -> dict[str, str]:
+def _browse_query(
+    scene: CheckScene, ranking: Ranking, k: int, label: int, other: int
+) -> dict[str, str]:
     """Return the URL parameters of Browse for the image of a class with the most neighbours of another class."""
     parameters = {"queries": "class", "class": str(scene.names[label]), "k": str(k)}
     row = data_checks.most_confused(ranking, k, label, other)
@@ -121,8 +131,12 @@ def _pairs(scene: CheckScene, ranking: Ranking, confusion: Confusion, k: int) ->
     # Draw the list. A selected row shows images of both classes.
     count = len(confusion.label)
     more = f"; the first {PAIRS} are listed" if count > PAIRS else ""
-    st.markdown(f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it.")
-    st.caption("Two classes that are taken for each other, both ways, are confused; their labels need not be wrong.")
+    st.markdown(
+        f"**{count:,} pairs of classes are confused, the worst first{more}.** Select a row to see it."
+    )
+    st.caption(
+        "Two classes that are taken for each other, both ways, are confused; their labels need not be wrong."
+    )
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     row = page_frame.choose_row(
         table,
@@ -156,7 +170,9 @@ def _show(scene: CheckScene, *labels: int) -> None:
     for label in labels:
         items = collection.gallery.items[collection.gallery.labels == label][:DEPTH]
         images = [cards.card(scene.view, item) for item in items]
-        sections.append(CardSection(f"class {label}", str(scene.names[label]), images, size="small"))
+        sections.append(
+            CardSection(f"class {label}", str(scene.names[label]), images, size="small")
+        )
     gallery(sections, key="classes shown", on_pick=choose)
     item = st.session_state.get(ITEM)
     if collection.row(item) is None:

@@ -57,14 +57,22 @@ class Doubts:
 
     def take(self, rows: np.ndarray | slice | Sequence[int]) -> "Doubts":
         """Return some rows."""
-        return Doubts(self.items[rows], self.suggested[rows], self.others[rows], self.shares[rows], self.where[rows])
+        return Doubts(
+            self.items[rows],
+            self.suggested[rows],
+            self.others[rows],
+            self.shares[rows],
+            self.where[rows],
+        )
 
     def choose(self) -> "Doubts":
         """Draw the choice of splits, and return their rows."""
         labels = {"": f"All splits ({len(self):,})"}
         for split in np.unique(self.where):
             labels[str(split)] = f"{split} ({(self.where == split).sum():,})"
-        chosen = page_frame.choice("Splits", labels, key="doubts of", link="of", **page_frame.COMPACT)
+        chosen = page_frame.choice(
+            "Splits", labels, key="doubts of", link="of", **page_frame.COMPACT
+        )
         if not chosen:
             return self
         return self.take(self.where == chosen)
@@ -258,7 +266,10 @@ def _frame(scene: CheckScene, coming: Doubts, row: int, evidence: dict[str, list
         suggested = str(scene.names[coming.suggested[row]])
     sections = [_row(scene, item, title, items) for title, items in evidence.items()]
     if other >= 0:
-        large = [_large(scene, item, [("similarity", f"{share:.3f}", "")]), _large(scene, other, [])]
+        large = [
+            _large(scene, item, [("similarity", f"{share:.3f}", "")]),
+            _large(scene, other, []),
+        ]
         return Frame(item, large, sections, suggested, "Same as the other")
     facts = [("looks like", suggested, "")]
     if not np.isnan(share):
@@ -275,7 +286,9 @@ def _large(scene: CheckScene, item: int, facts: list[tuple[str, str, str]]) -> Q
 def _row(scene: CheckScene, judged: int, title: str, items: list[int]) -> CardSection:
     """Return a row of evidence. Neighbours may have any class, and are right if they have that of the judged image."""
     if title != NEAREST:
-        return CardSection(title, title, [cards.card(scene.view, item) for item in items], size="small quiet")
+        return CardSection(
+            title, title, [cards.card(scene.view, item) for item in items], size="small quiet"
+        )
     images = scene.view.images
     class_name = cards.image_title(images, judged)
     verdicts = cards.right(images, compared(images.labels[items], images.labels[judged]))
@@ -297,7 +310,9 @@ def _card(scene: CheckScene, shown: Doubts, row: int) -> Card:
         verdict = int(compared(images.labels[item], images.labels[other]))
         words = {SAME: "same class", OTHER: "different classes", UNKNOWN: "class not known"}
         subtitle = f"{where} · {words[verdict]}"
-        pair = cards.pair(scene.view, item, other, verdict == SAME, value=f"{share:.3f}", subtitle=subtitle)
+        pair = cards.pair(
+            scene.view, item, other, verdict == SAME, value=f"{share:.3f}", subtitle=subtitle
+        )
         return replace(pair, id=item)
     name = apart(str(scene.names[shown.suggested[row]]), cards.image_title(images, item))
     value = str(where) if np.isnan(share) else f"{where} · {share:.0%}"

@@ -25,12 +25,19 @@ FIRST = 10
 # Of a pair in two splits, the image of the later split is judged, because the scores are measured on it.
 ORDER = {"train": 0, "validation": 1, "test": 2}
 # Headings of the answers. Those that change a training come first.
-TITLES = {"relabel": "Of another class", "drop": "Dropped", "duplicate": "Duplicates", "keep": "Kept"}
+TITLES = {
+    "relabel": "Of another class",
+    "drop": "Dropped",
+    "duplicate": "Duplicates",
+    "keep": "Kept",
+}
 # Most images of a list of marked images.
 MOST = 4 * ON_A_PAGE
 
 
-@page_frame.page("Check", "Classes that are confused, labels that look wrong, and duplicate images.")
+@page_frame.page(
+    "Check", "Classes that are confused, labels that look wrong, and duplicate images."
+)
 def check() -> None:
     run = run_choice.choose_run(moments=True)
     with st.sidebar:
@@ -38,7 +45,9 @@ def check() -> None:
         part = page_frame.radio("Show", titles, key="checked", link="show")
     if part in SPLIT_PARTS:
         view = run_choice.choose_split(run, moments=True)
-        page_frame.say(f"{run.summary} · {view.split}, {len(view.collection.query):,} images · {view.provenance}")
+        page_frame.say(
+            f"{run.summary} · {view.split}, {len(view.collection.query):,} images · {view.provenance}"
+        )
         run_choice.say_left_out(view)
         run_choice.need_classes(view)
         SPLIT_PARTS[part][1](CheckScene(view))
@@ -50,7 +59,11 @@ def check() -> None:
         if before and view.split in before.splits:
             improvement = background.if_ready(effect(view, before.name, before))
             if improvement:
-                st.info(page_frame.as_text(f"{run.name} repeats {before.name} with corrections. {improvement}"))
+                st.info(
+                    page_frame.as_text(
+                        f"{run.name} repeats {before.name} with corrections. {improvement}"
+                    )
+                )
         DATA_PARTS[part][1](CheckScene(view))
 
 
@@ -65,7 +78,9 @@ def _labels(scene: CheckScene) -> None:
     if errors.counted:
         probabilities = errors.probability
         note += "; the percentage says how likely the label is wrong"
-    st.markdown(f"**{_expected(errors)}** Two classes that are taken for each other are under Confused classes.")
+    st.markdown(
+        f"**{_expected(errors)}** Two classes that are taken for each other are under Confused classes."
+    )
     if len(items):
         no_pairs = np.full(len(items), -1)
         doubts = Doubts(items, errors.suggested, no_pairs, probabilities, splits_of(scene, items))
@@ -115,7 +130,9 @@ def _leaks(scene: CheckScene) -> None:
     else:
         st.success("No leakage found: no image is this similar to one of another split.")
     note = "of each pair the left image is judged, the one that scores are measured on"
-    judge(scene, doubts, CardSection("leaks", "Images that are in two splits", [], note, size="pairs"))
+    judge(
+        scene, doubts, CardSection("leaks", "Images that are in two splits", [], note, size="pairs")
+    )
 
 
 def _pairs(scene: CheckScene, across: bool = False) -> Doubts:
@@ -124,7 +141,9 @@ def _pairs(scene: CheckScene, across: bool = False) -> Doubts:
     across: only pairs in different splits.
     """
     kwargs: dict[str, Any] = {"step": 0.005, "format": "%.3f", "width": 280}
-    least = page_frame.slider("Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **kwargs)
+    least = page_frame.slider(
+        "Minimum similarity", 0.8, 1.0, key="least", initial=0.98, link="least", **kwargs
+    )
 
     # Find similar pairs; with `across`, only those in different splits.
     features = scene.features()
@@ -167,11 +186,16 @@ def _marked(scene: CheckScene) -> None:
     st.markdown(f"**{marks.where(images, answered)}.**")
     with st.container(horizontal=True):
         undo_button(scene)
-        page_frame.download("Marks as CSV", lambda: marks.as_table(images, sorted(answered), answered), "marks.csv")
+        page_frame.download(
+            "Marks as CSV", lambda: marks.as_table(images, sorted(answered), answered), "marks.csv"
+        )
         if images.root is not None and images.pixels is None:
             help = "The corrected data set as a table, which the data set “manifest” reads."
             page_frame.download(
-                "Corrected images", lambda: marks.as_manifest(images, answered), "corrected.csv", help=help
+                "Corrected images",
+                lambda: marks.as_manifest(images, answered),
+                "corrected.csv",
+                help=help,
             )
     _draw_training(view.run, answered)
     sections = []
@@ -208,7 +232,9 @@ def _draw_training(run: RunView, answered: Mapping[int, Mark]) -> None:
         "Corrected training images change the training. Corrected validation and test images change what is measured, "
         "for this run as well as for the new one: the two are compared on the same corrected images."
     )
-    if st.button("Train again with these corrections", icon=":material/replay:", type="primary", help=TRAIN):
+    if st.button(
+        "Train again with these corrections", icon=":material/replay:", type="primary", help=TRAIN
+    ):
         with page_frame.refusals():
             selection.train_with(run, answered)
 

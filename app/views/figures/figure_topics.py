@@ -32,5 +32,7 @@ def topics() -> dict[str, list[str]]:
         usable = [name for name in names if name in lab.figures.entries()]
         if usable:
             by_question[question] = sorted(usable, key=position)
-    order = sorted(by_question, key=lambda question: (FLAGSHIP not in by_question[question], question == MORE))
+    order = sorted(
+        by_question, key=lambda question: (FLAGSHIP not in by_question[question], question == MORE)
+    )
     return {question: by_question[question] for question in order}

@@ -91,14 +91,18 @@ def figures() -> None:
     topic_of = {name: topic for topic, names in topics.items() for name in names}
     address.load("figure", str, topic_of)
     titles = {name: lab.figures.get(name).title for name in topic_of}
-    page_frame.need("figure", titles, f"There is no figure {address.missing('figure')}. Choose another figure.")
+    page_frame.need(
+        "figure", titles, f"There is no figure {address.missing('figure')}. Choose another figure."
+    )
     state = st.session_state
     chosen = state.get("figure", "")
     if topic_of.get(chosen) not in (None, state.get("topic")) and state.get("drawn") != chosen:
         state["topic"] = topic_of[chosen]  # show the topic of a figure from the URL
     with st.sidebar:
         topic = page_frame.select("Topic", list(topics), key="topic")
-        name = page_frame.select("Figure", {name: titles[name] for name in topics[topic]}, key="figure")
+        name = page_frame.select(
+            "Figure", {name: titles[name] for name in topics[topic]}, key="figure"
+        )
         st.divider()
         scene = FigureScene(name)
         _load_values(scene)
@@ -180,13 +184,27 @@ def _draw_figure(scene: FigureScene, figure: Figure) -> go.Figure | None:
         model = {"x": list(x), "y": list(y), "classes": classes, "fixed": len(kind.drag) == 2}
         key = f"points {scene.name}"
         with drag_column:
-            drag("points", {"values": model}, key=key, on_move=lambda moved: _take_dragged(scene, moved))
+            drag(
+                "points",
+                {"values": model},
+                key=key,
+                on_move=lambda moved: _take_dragged(scene, moved),
+            )
     drawn = _computed(scene, figure)
     if drawn is not None:
-        with figure_column, st.container(key="figure room"):  # on a phone the figure scrolls sideways
+        with (
+            figure_column,
+            st.container(key="figure room"),
+        ):  # on a phone the figure scrolls sideways
             chart = charts.on_page(drawn)
             config = {"displaylogo": False}
-            st.plotly_chart(chart, key=f"drawn {scene.name}", alt=drawn.layout.meta["alt"], theme=None, config=config)
+            st.plotly_chart(
+                chart,
+                key=f"drawn {scene.name}",
+                alt=drawn.layout.meta["alt"],
+                theme=None,
+                config=config,
+            )
     return drawn
 
 

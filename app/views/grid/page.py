@@ -80,7 +80,9 @@ def images_of_the_set() -> None:
         if np.isnan(scene.right).all():
             del orders["wrong"]
         order = page_frame.select("Order", orders, key="grid order", link="order")
-        size = page_frame.choice("Images on a page", SIZES, key="grid size", initial=SIZE, link="shown")
+        size = page_frame.choice(
+            "Images on a page", SIZES, key="grid size", initial=SIZE, link="shown"
+        )
     splits = ", ".join(f"{count:,} {name}" for name, count in zip(names, counts, strict=True))
     page_frame.say(f"{scene.run.summary} · {len(scene.images):,} images: {splits}")
     items = _sort(scene, passing, order)
@@ -134,8 +136,12 @@ def _filter(scene: GridScene, counts: dict[str, int]) -> np.ndarray:
 
     # Start with the chosen list, then filter by split, words and fields.
     items = lists[page_frame.select("Show", labels, key="grid of", link="only")]
-    splits = page_frame.multiselect("Splits", list(counts), key="grid splits", link="splits", placeholder="all")
-    words = page_frame.text("Find", key="grid words", most=LONGEST, link="find", placeholder="file or class")
+    splits = page_frame.multiselect(
+        "Splits", list(counts), key="grid splits", link="splits", placeholder="all"
+    )
+    words = page_frame.text(
+        "Find", key="grid words", most=LONGEST, link="find", placeholder="file or class"
+    )
     with filters.popover(images):
         chosen = filters.choose(images, all_items, run.name, "every split", run.stamp, sides=False)
 

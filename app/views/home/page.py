@@ -19,7 +19,9 @@ MOST_BARS = 2
 _ACTIVE = "home at work"
 
 
-@page_frame.page("Find pictures of the same kind", "Two trained networks search for the same picture")
+@page_frame.page(
+    "Find pictures of the same kind", "Two trained networks search for the same picture"
+)
 def home() -> None:
     runs = run_choice.library()
     st.markdown(
@@ -30,10 +32,14 @@ def home() -> None:
     if comparison:
         _draw(comparison)
     elif not runs.runs:
-        st.markdown("The demo shows two such networks, trained differently, while this machine trains the same two.")
+        st.markdown(
+            "The demo shows two such networks, trained differently, while this machine trains the same two."
+        )
         run_choice.offer_demo()
     else:
-        st.info("When two runs on the same pictures with different settings have finished, this page compares them.")
+        st.info(
+            "When two runs on the same pictures with different settings have finished, this page compares them."
+        )
     run_choice.show_starting_points()
     st.fragment(page_frame.guarded(_training))()
 
@@ -50,7 +56,9 @@ def _draw(comparison: HomeScene) -> None:
         return
     picture = low.view.run.picture(item, side=cards.LARGE)
     name = escape(cards.image_title(low.view.images, item))
-    query = f'<img src="{picture}" alt="{name}"><figcaption>Which pictures show the same?</figcaption>'
+    query = (
+        f'<img src="{picture}" alt="{name}"><figcaption>Which pictures show the same?</figcaption>'
+    )
     st.html(f'<div class="told"><figure>{query}</figure><div>{rows}</div></div>')
     high.view.link("Look closer at this search", query=str(item), rival=f"run:{low.view.run.name}")
 
@@ -58,7 +66,9 @@ def _draw(comparison: HomeScene) -> None:
 def _section(answer: Answer, verdict: str, item: int | None) -> str:
     """Return the HTML of a run's heading, score and neighbours."""
     heading = f"<h3>{escape(answer.training)}</h3>"
-    score = f"The first result is right for {100 * answer.share:.0f} of 100 pictures{escape(verdict)}."
+    score = (
+        f"The first result is right for {100 * answer.share:.0f} of 100 pictures{escape(verdict)}."
+    )
     neighbours = "" if item is None else _row(answer, item)
     return f"<section>{heading}<p>{score}</p>{neighbours}</section>"
 
@@ -78,7 +88,9 @@ def _row(answer: Answer, item: int) -> str:
     for card in cards.neighbours(answer.view, evidence, np.arange(count)):
         sign, css_class, words = MARKS[card.right]
         alt = escape(f"{card.title}, {words}")
-        cells.append(f'<li class="{css_class}"><img src="{card.src}" alt="{alt}"><b aria-hidden="true">{sign}</b></li>')
+        cells.append(
+            f'<li class="{css_class}"><img src="{card.src}" alt="{alt}"><b aria-hidden="true">{sign}</b></li>'
+        )
     return f"<ol>{''.join(cells)}</ol>"
 
 

@@ -80,10 +80,16 @@ def find(runs: RunLibrary) -> HomeScene | None:
     return None
 
 
-def _compare(low: SplitView, high: SplitView, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> HomeScene:
+def _compare(
+    low: SplitView, high: SplitView, before: dict[str, np.ndarray], after: dict[str, np.ndarray]
+) -> HomeScene:
     """Compare a run with a better one. before, after: their metrics of every query."""
-    items, low_hits, high_hits = changes(low.collection, high.collection, before["r@1"], after["r@1"])
-    _, low_scores, high_scores = changes(low.collection, high.collection, before["MAP@R"], after["MAP@R"])
+    items, low_hits, high_hits = changes(
+        low.collection, high.collection, before["r@1"], after["r@1"]
+    )
+    _, low_scores, high_scores = changes(
+        low.collection, high.collection, before["MAP@R"], after["MAP@R"]
+    )
     # Of the queries that only the better run has right, take the one with the largest gain.
     gains = np.where((low_hits < 1) & (high_hits == 1), high_scores - low_scores, -np.inf)
     item = None
@@ -136,7 +142,9 @@ def _metrics(view: SplitView) -> dict[str, np.ndarray] | None:
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
-def _verdict(low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray) -> str:
+def _verdict(
+    low: tuple, high: tuple, _before: np.ndarray, _after: np.ndarray, _labels: np.ndarray
+) -> str:
     """Return how much the result would differ on other pictures, as the end of a sentence.
 
     low, high: keys of the two splits.

@@ -47,7 +47,9 @@ def choose_loss(run: Run) -> ChosenLoss:
     first = config.loss.name
     if first not in names:  # the run's loss is not installed here
         first = SECTIONS["loss"].default
-    if st.session_state.setdefault("loss of", run.name) != run.name:  # the user has chosen another run
+    if (
+        st.session_state.setdefault("loss of", run.name) != run.name
+    ):  # the user has chosen another run
         st.session_state["loss of"] = run.name
         st.session_state["loss"] = first
     labels = {name: entry_in_words(name) for name in names}
@@ -72,7 +74,10 @@ def choose_loss(run: Run) -> ChosenLoss:
 def has_pair_gradients(run: Run) -> bool:
     """Return whether the run's loss compares embeddings with each other, so that pairs have gradients."""
     name = run_choice.chosen_name(run_choice.config_of(run), "loss")
-    return name in lab.losses.names() and lab.losses.get(name).family not in ("classification", "proxy")
+    return name in lab.losses.names() and lab.losses.get(name).family not in (
+        "classification",
+        "proxy",
+    )
 
 
 def check(batch: InspectedBatch) -> None:
@@ -84,11 +89,15 @@ def check(batch: InspectedBatch) -> None:
     if len(batch) < 2:
         raise ValueError("This batch has fewer than two usable embeddings, so it has no pair.")
     if len(np.unique(batch.embedded.labels)) == len(batch):
-        raise ValueError("No two images of this batch have the same class, so it has no positive pair.")
+        raise ValueError(
+            "No two images of this batch have the same class, so it has no positive pair."
+        )
 
 
 @background.job("Inspecting every pair", keep=16)
-def examine(view: SplitView, batch_key: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch) -> LossInspection:
+def examine(
+    view: SplitView, batch_key: str, code: str, _chosen: ChosenLoss, _batch: InspectedBatch
+) -> LossInspection:
     """Inspect a loss on a batch. batch_key, code: identify the batch and the loss.
 
     Raises:

@@ -112,7 +112,9 @@ def inspect() -> None:
     address.store("loss", chosen.name)
     address.store("query", int(batch.embedded.items[row]))
     if inspection.limits:
-        words = inspection.limits.replace(MOTION, "The page shows instead what one gradient step does to the pairs.")
+        words = inspection.limits.replace(
+            MOTION, "The page shows instead what one gradient step does to the pairs."
+        )
         st.info(page_frame.as_text(words))
         st.button("Show recall@k on these embeddings", on_click=_choose_recall)
     if inspection.weights:
@@ -136,7 +138,9 @@ def _choose_draw(code: str) -> int:
 
     if code == batches.DRAWN:
         page_frame.keep("sampled", 0, lambda number: 0 <= number < 2**31, link="sampled")
-        st.button("Draw another batch", on_click=draw_another, icon=":material/casino:", width="stretch")
+        st.button(
+            "Draw another batch", on_click=draw_another, icon=":material/casino:", width="stretch"
+        )
     return st.session_state.get("sampled", 0)
 
 
@@ -144,7 +148,9 @@ def _choose_recall() -> None:
     st.session_state["loss"] = "recall_at_k"
 
 
-def _query_row(batch: InspectedBatch, inspection: LossInspection, code: str, item: int | None) -> int:
+def _query_row(
+    batch: InspectedBatch, inspection: LossInspection, code: str, item: int | None
+) -> int:
     """Return the row of the chosen query, or else of the query with the largest loss."""
     if code == batches.QUERY:
         return 0
@@ -172,7 +178,11 @@ def _describe(view: SplitView, batch: InspectedBatch, title: str) -> None:
             "out of the rest of the page."
         )
         broken = [cards.card(view, item) for item in batch.broken[:NEAREST]]
-        gallery([CardSection("broken", "Not finite", broken, size="small")], key="broken", on_pick=lambda *_: None)
+        gallery(
+            [CardSection("broken", "Not finite", broken, size="small")],
+            key="broken",
+            on_pick=lambda *_: None,
+        )
 
 
 # --- the gradient on the images -----------------------------------------------------------------------------------
@@ -244,7 +254,9 @@ def _gradient_card(scene: InspectScene, row: int, rank: int) -> Card:
     pairs = scene.inspection.pairs
     right = bool(scene.labels[row] == scene.labels[scene.row])
     bar = _bar(float(pairs.gradients[scene.row, row]), pairs.scale, right)
-    return scene.card(row, rank=rank, right=right, value=f"{pairs.similarities[scene.row, row]:.3f}", bar=bar)
+    return scene.card(
+        row, rank=rank, right=right, value=f"{pairs.similarities[scene.row, row]:.3f}", bar=bar
+    )
 
 
 def _bar(gradient: float, scale: float, same: bool) -> Bar:
@@ -273,11 +285,23 @@ def _query_panel(scene: InspectScene) -> Query:
     value = scene.inspection.values[row]
     ap = average_precision(pairs.similarities[row, others], same)
     facts = [
-        ("query's loss", "–" if np.isnan(value) else f"{value:.4g}", "value of the loss for this query alone"),
+        (
+            "query's loss",
+            "–" if np.isnan(value) else f"{value:.4g}",
+            "value of the loss for this query alone",
+        ),
         ("batch loss", f"{pairs.value:.4g}", "value of the loss for the whole batch"),
-        ("AP here", "–" if np.isnan(ap) else f"{ap:.3f}", "average precision among the images of the batch"),
+        (
+            "AP here",
+            "–" if np.isnan(ap) else f"{ap:.3f}",
+            "average precision among the images of the batch",
+        ),
         ("same class", f"{int(same.sum())}", "its true matches in the batch"),
-        ("moved", f"{int(active.sum())} of {len(others)}", "images whose similarity to the query has a gradient"),
+        (
+            "moved",
+            f"{int(active.sum())} of {len(others)}",
+            "images whose similarity to the query has a gradient",
+        ),
         ("against label", f"{int(wrong.sum())}", "pairs that go against their label"),
     ]
     return cards.query(scene.view, int(scene.items[row]), facts)
@@ -292,7 +316,11 @@ def _draw_wrong(scene: InspectScene) -> None:
     st.markdown(f"**{page_frame.as_text(direction.summary)}**")
     left, right = st.columns(2, gap="large")
     with left:
-        figure = direction.figure().update_traces(textangle=0).update_xaxes(tickangle=0, tickfont={"size": 11})
+        figure = (
+            direction.figure()
+            .update_traces(textangle=0)
+            .update_xaxes(tickangle=0, tickfont={"size": 11})
+        )
         _draw_chart(figure, direction.summary, "wrong direction")
     with right:
         title = "Pairs that go against their label"
@@ -327,7 +355,9 @@ def _draw_pairs(scene: InspectScene, pairs: np.ndarray, title: str, note: str, e
         words = "same class" if same else "different"
         value = f"{words}, cosine {gradients.similarities[i, j]:.3f}"
         bar = _bar(float(gradients.gradients[i, j]), gradients.scale, same)
-        card = cards.pair(scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar)
+        card = cards.pair(
+            scene.view, int(scene.items[i]), int(scene.items[j]), same, value=value, bar=bar
+        )
         shown.append(replace(card, id=index))
     words = ""
     if len(pairs):
@@ -337,16 +367,24 @@ def _draw_pairs(scene: InspectScene, pairs: np.ndarray, title: str, note: str, e
         st.session_state["query"] = int(scene.items[pairs[index, 0]])
         st.session_state["show"] = "images"
 
-    gallery([CardSection("pairs", title, shown, words, empty, "pairs")], key=f"pairs {title}", on_pick=pick)
+    gallery(
+        [CardSection("pairs", title, shown, words, empty, "pairs")],
+        key=f"pairs {title}",
+        on_pick=pick,
+    )
 
 
 def _draw_bounds(scene: InspectScene) -> None:
     """Draw whether the loss bounds the error of each metric."""
     if scene.loss.values.get("simix") or scene.loss.wrapped:
-        st.caption("Computed without wrappers and SiMix: a mixture of two images has no true metric.")
+        st.caption(
+            "Computed without wrappers and SiMix: a mixture of two images has no true metric."
+        )
     bounds = None
     with page_frame.refusals(st.info):
-        job = inspector.bounds(scene.view, scene.batch_key, scene.loss.code, scene.loss, scene.batch)
+        job = inspector.bounds(
+            scene.view, scene.batch_key, scene.loss.code, scene.loss, scene.batch
+        )
         bounds = background.if_ready(job)
     if bounds is None:
         return
@@ -358,7 +396,9 @@ def _draw_bounds(scene: InspectScene) -> None:
             elif bound.badge == "fails at ties":
                 words = f"✗ 1 − {name}: fails at ties"
             st.badge(words, color="blue" if bound.holds else "red")
-    metric = page_frame.choice("Metric", list(bounds), key="bounded", link="bounded", **page_frame.COMPACT)
+    metric = page_frame.choice(
+        "Metric", list(bounds), key="bounded", link="bounded", **page_frame.COMPACT
+    )
     _draw_chart(bounds[metric].figure(), bounds[metric].summary, f"bound {metric}")
     st.text(bounds[metric].summary)
 

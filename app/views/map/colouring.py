@@ -44,7 +44,9 @@ def fields(collection: Collection) -> list[str]:
     if not collection.images.class_names:
         names.remove(filters.CLASS)
         return [*first, *names, filters.CLASS]
-    if len(collection.gallery) <= KEPT_FROM:  # the search for all nearest neighbours is slow in large galleries
+    if (
+        len(collection.gallery) <= KEPT_FROM
+    ):  # the search for all nearest neighbours is slow in large galleries
         first.append(NEAREST)
         if collection.judged and "mAP" in collection.columns:
             first.append(PRECISION)
@@ -53,7 +55,14 @@ def fields(collection: Collection) -> list[str]:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def coded(
-    name: str, split: str, stamp: float, step: int | None, field: str, points: int, _images: ImageSet, _sheet: Sheet
+    name: str,
+    split: str,
+    stamp: float,
+    step: int | None,
+    field: str,
+    points: int,
+    _images: ImageSet,
+    _sheet: Sheet,
 ) -> tuple[list[str], np.ndarray]:
     """Return the sorted values of a field, and for each point the index of its value, int64 [n]. points: n."""
     items = _sheet.on_map.items
@@ -62,7 +71,9 @@ def coded(
         names, order = np.unique(_images.names_of(labels), return_inverse=True)
         return names.tolist(), order[codes]
     values = filters.column(_images, field, items)
-    if len(_images) <= ALL_VALUES:  # take the values of all images, so that a value has the same colour in every split
+    if (
+        len(_images) <= ALL_VALUES
+    ):  # take the values of all images, so that a value has the same colour in every split
         all_values = np.unique(filters.column(_images, field, np.arange(len(_images))))
         if len(all_values) <= len(MARKS):
             return all_values.tolist(), np.searchsorted(all_values, values)
@@ -96,7 +107,9 @@ def coded_legend(values: list[str], codes: np.ndarray, selected: np.ndarray) -> 
         selected: bool [n].
     """
     counts = np.bincount(codes, minlength=len(values))
-    order = np.arange(len(values))  # by name, so that a value looks the same in every split and selection
+    order = np.arange(
+        len(values)
+    )  # by name, so that a value looks the same in every split and selection
     if len(values) > len(MARKS):
         frequencies = counts
         if selected.any():
@@ -152,7 +165,9 @@ def scale(numbers: np.ndarray) -> Legend:
     words = [f"{edge:.3g}" for edge in edges]
     names = [f"{start} to {end}" for start, end in zip(words, words[1:], strict=False)]
     names = [f"below {words[0]}", *names, f"{words[-1]} and more"]
-    lines = [Category(name, counts[step], "circle", SHADES[step]) for step, name in enumerate(names)]
+    lines = [
+        Category(name, counts[step], "circle", SHADES[step]) for step, name in enumerate(names)
+    ]
     if counts[-1]:
         lines.append(Category("no number", counts[-1]))
     return lines, steps
@@ -218,4 +233,6 @@ def number_bars(field: str, numbers: np.ndarray, count: int = BARS) -> Histogram
     """Return the histogram of numbers [n] in equal steps."""
     edges = np.linspace(numbers.min(), numbers.max(), count + 1)
     labels = [f"{low:.4g} to {high:.4g}" for low, high in zip(edges, edges[1:], strict=False)]
-    return Histogram(field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1))
+    return Histogram(
+        field, labels, np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, count - 1)
+    )

@@ -32,7 +32,8 @@ ON_A_PAGE = 48
 
 
 @page_frame.page(
-    "Map", "An overview in two dimensions. Neighbours always come from the full space, never from the map."
+    "Map",
+    "An overview in two dimensions. Neighbours always come from the full space, never from the map.",
 )
 def show() -> None:
     view = run_choice.choose_split(run_choice.choose_run(moments=True), moments=True)
@@ -42,7 +43,9 @@ def show() -> None:
         field = _choose_field(view, both is not None)
         k = 0
         if both is None:
-            k = page_frame.choice("True neighbours of a point", (5, 10, 20), key="near", link="near")
+            k = page_frame.choice(
+                "True neighbours of a point", (5, 10, 20), key="near", link="near"
+            )
     if both is not None:
         pair.show(view, both, method, field)
         return
@@ -50,7 +53,11 @@ def show() -> None:
     sheet = scenes.sheet(*view.key, view.collection)
     item = address.load_and_store("item", int, lambda item: sheet.row(item) is not None)
     key = (*view.key, sheet)
-    if item is not None and len(sheet.whole) >= cache.MANY and background.if_ready(scenes.prepared(*key)) is None:
+    if (
+        item is not None
+        and len(sheet.whole) >= cache.MANY
+        and background.if_ready(scenes.prepared(*key)) is None
+    ):
         item = None  # show it once its neighbours can be searched
 
     # Draw the map, its quality and the images.
@@ -68,7 +75,9 @@ def _choose_field(view: SplitView, has_two: bool) -> str:
     """Choose the field that colours the points. has_two: two embeddings are compared."""
     fields = colouring.fields(view.collection)
     if has_two:
-        fields = [field for field in fields if field not in (colouring.NEAREST, colouring.PRECISION)]
+        fields = [
+            field for field in fields if field not in (colouring.NEAREST, colouring.PRECISION)
+        ]
         fields.insert(0, pair.OVERLAP)
     return page_frame.select("Colour", fields, key="colour", link="colour")
 
@@ -118,7 +127,9 @@ def _compute(chart: Chart) -> None:
     if progress["state"] == "working":
         st.fragment(page_frame.guarded(_wait))(chart)
     elif progress["state"] == "failed":
-        page_frame.say_error(f"{name} could not be computed, so PCA is shown. {progress['sentence']}")
+        page_frame.say_error(
+            f"{name} could not be computed, so PCA is shown. {progress['sentence']}"
+        )
         st.button("Try again", icon=":material/refresh:", on_click=page_frame.guarded(chart.start))
 
 
@@ -210,7 +221,9 @@ def _draw_quality(quality: dict[str, float], method: str) -> None:
     )
     if agreement < 0.5:
         words += "Do not read neighbourhoods off this map; click a point instead."
-    agreement_bar = Meter(f"Neighbour agreement of this {method} map", agreement, words, chance, "chance")
+    agreement_bar = Meter(
+        f"Neighbour agreement of this {method} map", agreement, words, chance, "chance"
+    )
 
     trust = quality["trustworthiness"]
     advice = "Even coarse groups may be an artefact."
@@ -219,7 +232,9 @@ def _draw_quality(quality: dict[str, float], method: str) -> None:
     elif trust >= 0.8:
         advice = "Coarse groups are reliable, details are not."
     words = f"How close false neighbours on the map truly are: 1 is perfect, a random map has about 0.5. {advice}"
-    meters([agreement_bar, Meter("Trustworthiness", trust, words, 0.5, "random map")], key="quality")
+    meters(
+        [agreement_bar, Meter("Trustworthiness", trust, words, 0.5, "random map")], key="quality"
+    )
 
 
 def _draw_images(scene: MapScene, chosen: np.ndarray) -> None:
@@ -237,7 +252,9 @@ def _draw_images(scene: MapScene, chosen: np.ndarray) -> None:
     if len(chosen):
         sections.append(_selection(scene, chosen))
     if not sections:
-        st.info("Draw around points to list their images here, or click a point to see its true neighbours.")
+        st.info(
+            "Draw around points to list their images here, or click a point to see its true neighbours."
+        )
         return
     st.space("small")
     gallery(
@@ -288,7 +305,9 @@ def _clicked(scene: MapScene, item: int) -> Query:
     # Compare the nearest images on the map with the true neighbours.
     rows = np.flatnonzero(scene.items == item)
     if len(rows):
-        x, y = scene.flat.T  # sums over columns are twenty times as fast as sums over the short axis
+        x, y = (
+            scene.flat.T
+        )  # sums over columns are twenty times as fast as sums over the short axis
         distances = (x - x[rows[0]]) ** 2 + (y - y[rows[0]]) ** 2
         distances[rows[0]] = np.inf
         if scene.k < len(distances):
@@ -296,7 +315,13 @@ def _clicked(scene: MapScene, item: int) -> Query:
         else:
             near = np.argsort(distances)
         kept = int(np.isin(scene.items[near], others).sum())
-        facts.append(("kept by the map", f"{kept} of {len(near)}", "of the nearest on the map are true neighbours"))
+        facts.append(
+            (
+                "kept by the map",
+                f"{kept} of {len(near)}",
+                "of the nearest on the map are true neighbours",
+            )
+        )
     else:
         facts.append(("on the map", "no", "it is not in the sample that is shown"))
     return cards.query(scene.view, item, facts)

@@ -117,10 +117,14 @@ def _maps(first: SplitView, second: SplitView, method: lab.maps.Method) -> tuple
     if first.run.name == second.run.name:
         return of_run.two_maps(first_set, second_set, method), ""
     joined = identity.join([cache.pictures_of(first), cache.pictures_of(second)])
-    return of_run.two_maps(first_set, of_run.renumbered(second_set, joined), method), joined.sentence
+    return of_run.two_maps(
+        first_set, of_run.renumbered(second_set, joined), method
+    ), joined.sentence
 
 
-def show(view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Method, field: str) -> None:
+def show(
+    view: SplitView, both: tuple[SplitView, SplitView], method: lab.maps.Method, field: str
+) -> None:
     """Draw both maps, the agreement of their neighbours, and the images."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layout = page_frame.choice("View", VIEWS, key="pair view", link="view")
@@ -188,7 +192,9 @@ def _draw_maps(scene: PairScene, layout: str) -> None:
     scatter(
         points,
         key="two maps drawn",
-        title="Share of neighbours in common" if scene.field == OVERLAP else scene.field.capitalize(),
+        title="Share of neighbours in common"
+        if scene.field == OVERLAP
+        else scene.field.capitalize(),
         alt=f"Two maps of {len(two.items):,} images, {' and '.join(scene.names)}, coloured by {scene.field}",
         selected=scene.selected,
         picked=scene.item,
@@ -203,7 +209,9 @@ def _overlap_bars(shares: np.ndarray, k: int) -> Histogram:
     """Return the histogram of common neighbours, with a bar for each number, or in tenths for many neighbours."""
     if k >= colouring.BARS:
         return colouring.number_bars(OVERLAP, shares, 10)
-    return Histogram(OVERLAP, [f"{count} of {k}" for count in range(k + 1)], np.rint(shares * k).astype(int))
+    return Histogram(
+        OVERLAP, [f"{count} of {k}" for count in range(k + 1)], np.rint(shares * k).astype(int)
+    )
 
 
 def _draw_images(scene: PairScene) -> None:
@@ -221,9 +229,13 @@ def _draw_images(scene: PairScene) -> None:
     if scene.selected.any():
         sections.append(_selection(scene))
     if not sections:
-        st.info("Click a point to see its neighbours in both spaces, or draw around several to list their images.")
+        st.info(
+            "Click a point to see its neighbours in both spaces, or draw around several to list their images."
+        )
         return
-    gallery(sections, key="two maps images", on_pick=lambda _, picked: scenes.pick(picked), query=query)
+    gallery(
+        sections, key="two maps images", on_pick=lambda _, picked: scenes.pick(picked), query=query
+    )
     if item is not None:
         names = {view.run.name for view in scene.both} - {scene.view.run.name}
         with st.container(horizontal=True):

@@ -55,7 +55,9 @@ class MapScene:
 @st.cache_resource(max_entries=24, show_spinner=False)
 def sheet(name: str, split: str, stamp: float, step: int | None, _collection: Collection) -> Sheet:
     """Return the images of a split, or the validation images after a step, and which of them are on the map."""
-    return of_run.sheet(lab.runs.open(cache.run_path(name)), split, step, (_collection.query, _collection.gallery))
+    return of_run.sheet(
+        lab.runs.open(cache.run_path(name)), split, step, (_collection.query, _collection.gallery)
+    )
 
 
 @background.job("Laying out the map", keep=8)
@@ -92,7 +94,9 @@ def pick(item: int) -> None:
     st.session_state["item"] = item
 
 
-def neighbours(view: SplitView, others: np.ndarray, verdicts: np.ndarray, values: Sequence[str] = ()) -> list[Card]:
+def neighbours(
+    view: SplitView, others: np.ndarray, verdicts: np.ndarray, values: Sequence[str] = ()
+) -> list[Card]:
     """Return the cards of an image's neighbours int64 [k].
 
     verdicts: int8 [k], as `compared` returns them. values: a label for each card.
@@ -106,4 +110,6 @@ def neighbours(view: SplitView, others: np.ndarray, verdicts: np.ndarray, values
 
 def deselect() -> None:
     """Draw the button that forgets the clicked image."""
-    st.button("Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None))
+    st.button(
+        "Deselect", icon=":material/close:", on_click=lambda: st.session_state.pop("item", None)
+    )

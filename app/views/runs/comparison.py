@@ -21,7 +21,13 @@ from app.views.runs.management import Row
 from lab.core import style
 from lab.report import knobs, more_seeds
 from lab.report import rows as tables
-from lab.report.methods import NEEDED, MethodComparison, by_setting, of_same_queries, places_by_setting
+from lab.report.methods import (
+    NEEDED,
+    MethodComparison,
+    by_setting,
+    of_same_queries,
+    places_by_setting,
+)
 from lab.report.same_queries import SameQueries, predecessor, same_queries
 from lab.runs import Run, RunConfig, difference
 
@@ -55,12 +61,16 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
     views: Sequence[str] = VIEWS
     if not all(split in run.splits for run in chosen):
         views = VIEWS[1:]
-    view = page_frame.choice("What to compare", views, key="compared", link="compared", **page_frame.COMPACT)
+    view = page_frame.choice(
+        "What to compare", views, key="compared", link="compared", **page_frame.COMPACT
+    )
     if view in VIEWS[:2] and len(chosen) > MAX_COMPARED:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen = chosen[:MAX_COMPARED]
     if view == "Same queries":
-        with page_frame.refusals(st.info):  # the page may compare all runs without a selection, also of other images
+        with page_frame.refusals(
+            st.info
+        ):  # the page may compare all runs without a selection, also of other images
             _draw_same_queries(chosen, split)
     elif view == "Configuration":
         _draw_differences(chosen)
@@ -77,7 +87,9 @@ def _draw_links(chosen: Sequence[Run]) -> None:
         if len(chosen) == 2:
             other = others[0]
             if any(run_choice.share_images(first, other, split) for split in first.splits):
-                page_frame.link_to("browse", "Browse both", {"run": first.name, "rival": f"run:{other.name}"})
+                page_frame.link_to(
+                    "browse", "Browse both", {"run": first.name, "rival": f"run:{other.name}"}
+                )
         query = [("watched", first.name), *(("also", other.name) for other in others)]
         page_frame.link_to("watch", "Their curves", query)
 
@@ -88,7 +100,9 @@ def _measured(key: tuple, split: str, _runs: Sequence[Run]) -> SameQueries:
 
 
 @background.job("Computing the confidence intervals", keep=16)
-def _differences_to(key: tuple, split: str, column: str, base: int, _measurement: SameQueries) -> dict[int, str]:
+def _differences_to(
+    key: tuple, split: str, column: str, base: int, _measurement: SameQueries
+) -> dict[int, str]:
     """Return the difference of each other run to the base in words, by the run's index."""
     others = [index for index in range(len(_measurement.names)) if index != base]
     return {index: str(_measurement.difference(column, base, index)) for index in others}
@@ -96,7 +110,11 @@ def _differences_to(key: tuple, split: str, column: str, base: int, _measurement
 
 @background.job("Comparing the methods", keep=16)
 def _compare_methods(
-    key: tuple, split: str, column: str, _measurement: SameQueries, _members: Mapping[str, Sequence[int]]
+    key: tuple,
+    split: str,
+    column: str,
+    _measurement: SameQueries,
+    _members: Mapping[str, Sequence[int]],
 ) -> MethodComparison:
     return of_same_queries(_measurement, _members, [column])
 
@@ -139,8 +157,12 @@ def _draw_same_queries(chosen: Sequence[Run], split: str) -> None:
     if before and before.name in names:
         initial = before.name
     with st.container(horizontal=True):
-        column = page_frame.select("Score", list(measurement.values), key="same score", initial="MAP@R", link="by")
-        base_name = page_frame.select("Against", names, key="same base", initial=initial, link="against")
+        column = page_frame.select(
+            "Score", list(measurement.values), key="same score", initial="MAP@R", link="by"
+        )
+        base_name = page_frame.select(
+            "Against", names, key="same base", initial=initial, link="against"
+        )
     base = names.index(base_name)
     differences = background.if_ready(_differences_to(key, split, column, base, measurement))
     if differences is None:
@@ -157,9 +179,16 @@ def _draw_same_queries(chosen: Sequence[Run], split: str) -> None:
     lines = []
     for index in comparison.order:
         difference = differences.get(index, "")
-        lines.append({"run": names[index], column: means[index], f"against {base_name}": difference})
+        lines.append(
+            {"run": names[index], column: means[index], f"against {base_name}": difference}
+        )
     config = {column: st.column_config.NumberColumn(column, format="%.3f")}
-    st.dataframe(lines, hide_index=True, column_config=config, alt=f"{column} of each run, with intervals over classes")
+    st.dataframe(
+        lines,
+        hide_index=True,
+        column_config=config,
+        alt=f"{column} of each run, with intervals over classes",
+    )
     _draw_methods(comparison)
     for index in comparison.order[1:]:
         page_frame.say(measurement.helped(column, base, index))
@@ -181,19 +210,29 @@ def _draw_methods(comparison: QueryComparison) -> None:
         ordered = {baseline: members[baseline], **members}  # the baseline first
         column = comparison.column
         key = (comparison.key, baseline)
-        methods = background.if_ready(_compare_methods(key, comparison.split, column, comparison.measurement, ordered))
+        methods = background.if_ready(
+            _compare_methods(key, comparison.split, column, comparison.measurement, ordered)
+        )
         if methods is None:
             return
         head, body = methods.cells()
         lines = [dict(zip(head[1:], line[1:], strict=True)) for line in body]
-        st.dataframe(lines, hide_index=True, alt=f"{column} of each method, with intervals over classes and trainings")
-        for sentence in methods.sentences[: len(lines) - 1]:  # the notes after them are above already
+        st.dataframe(
+            lines,
+            hide_index=True,
+            alt=f"{column} of each method, with intervals over classes and trainings",
+        )
+        for sentence in methods.sentences[
+            : len(lines) - 1
+        ]:  # the notes after them are above already
             page_frame.say(sentence)
         with st.container(horizontal=True):
             page_frame.download("LaTeX", methods.latex(), "methods.tex", "text/plain")
             page_frame.download("CSV", methods.csv(), "methods.csv")
     if min(counts) < NEEDED:
-        page_frame.say(f"To compare methods rather than networks, train each {NEEDED} times, with different seeds.")
+        page_frame.say(
+            f"To compare methods rather than networks, train each {NEEDED} times, with different seeds."
+        )
         st.button(
             f"Train up to {NEEDED} of each",
             key="more seeds",
@@ -211,12 +250,16 @@ def _train_more(chosen: Sequence[Run], split: str) -> None:
         trainings = more_seeds.trainings(members[0], [*members, *all_runs], split)
         missing.update(more_seeds.missing(members[0], trainings, NEEDED))
     if not missing:
-        st.toast("These runs exist already. Select them in the table, too: they differ only in the seed.")
+        st.toast(
+            "These runs exist already. Select them in the table, too: they differ only in the seed."
+        )
         return
     group = f"more seeds of {', '.join(run.name for run in chosen)}"
     added = queueing.enqueue_named(list(missing.items()), group)
     names = page_frame.as_text(", ".join(added))
-    st.toast(f"{len(added)} added to the queue: {names}. Select them, too, when they have finished.")
+    st.toast(
+        f"{len(added)} added to the queue: {names}. Select them, too, when they have finished."
+    )
 
 
 def _draw_disagreements(comparison: QueryComparison, view: RunView) -> None:
@@ -248,7 +291,9 @@ def _draw_disagreements(comparison: QueryComparison, view: RunView) -> None:
         f"{comparison.column} differs on {len(disagreeing):,} queries; scores in the order of the table; click a query "
         "to browse it"
     )
-    section = CardSection("apart", "Where they disagree most", cards, note, "The runs agree on every query.")
+    section = CardSection(
+        "apart", "Where they disagree most", cards, note, "The runs agree on every query."
+    )
     gallery([section], key="apart", on_pick=pick)
 
     item = st.session_state.pop("apart item", None)
@@ -272,7 +317,9 @@ def _draw_classes(comparison: QueryComparison) -> None:
     with page_frame.expander("Classes", link="classes"):
         others = [name for name in comparison.names if name != base_name]
         name = page_frame.select("Classes of", others, key="same run", link="of")
-        by_class = measurement.by_class(comparison.column, comparison.base, comparison.names.index(name))
+        by_class = measurement.by_class(
+            comparison.column, comparison.base, comparison.names.index(name)
+        )
         lines = []
         for label, difference_of_class in by_class.items():
             lines.append(
@@ -317,11 +364,15 @@ def _draw_differences(chosen: Sequence[Run]) -> None:
 
 def _draw_seeds(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     """Draw mean and standard deviation over runs that differ only in their seed."""
-    st.caption("Runs that differ only in their seed share a row: mean and sample standard deviation (n - 1)")
+    st.caption(
+        "Runs that differ only in their seed share a row: mean and sample standard deviation (n - 1)"
+    )
     lines = tables.over_seeds(chosen, rows)
     scores = [name for name in tables.columns(lines) if name not in ("runs", "seeds")]
     numbers = {name: st.column_config.NumberColumn(name, format="%.3f") for name in scores}
-    st.dataframe(lines, hide_index=True, column_config=numbers, placeholder="", alt="Means over seeds")
+    st.dataframe(
+        lines, hide_index=True, column_config=numbers, placeholder="", alt="Means over seeds"
+    )
 
 
 def _word(value: Any) -> str:
@@ -336,10 +387,14 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     scores = tables.columns(rows)
     columns = knobs.varying([config_of(run) for run in chosen])
     if not scores:
-        st.info("None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when.")
+        st.info(
+            "None of these runs has a score of this split yet. It has one once it is evaluated; Watch shows when."
+        )
         return
     if not columns:
-        st.info("These runs differ only in their seed. A sweep creates runs with different settings.")
+        st.info(
+            "These runs differ only in their seed. A sweep creates runs with different settings."
+        )
         st.page_link("views/train/page.py", label="Sweep over a setting", icon=":material/tune:")
         return
     score = page_frame.select("Score", scores, key="knob_score", initial="MAP@R", link="score")
@@ -353,7 +408,9 @@ def draw_knobs(chosen: Sequence[Run], rows: Sequence[Row]) -> None:
     if importance and importance.explained > 0:
         bars = []
         for weight in importance.weights:
-            bars.append(Meter(", ".join(weight.knobs), max(0.0, weight.share), _trend(weight.trend)))
+            bars.append(
+                Meter(", ".join(weight.knobs), max(0.0, weight.share), _trend(weight.trend))
+            )
         meters(bars, key="importance")
 
 
@@ -370,7 +427,10 @@ def _draw_parallel(
             names += [name for name in weight.knobs if name in columns]
     names = list(dict.fromkeys([*names, *columns]))
     placeholder = f"the {min(AXES, len(names))} most important settings"
-    axes = page_frame.multiselect("Axes", names, key="axes", link="axis", placeholder=placeholder) or names[:AXES]
+    axes = (
+        page_frame.multiselect("Axes", names, key="axes", link="axis", placeholder=placeholder)
+        or names[:AXES]
+    )
     scored = [index for index, value in enumerate(values) if value is not None]
     if len(scored) < 2:
         st.info("The chart needs two runs with this score.")
@@ -384,7 +444,9 @@ def _draw_parallel(
 
 
 @background.job("Measuring the importance of each setting", keep=32)
-def _importance(key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[float | None]) -> knobs.Importance:
+def _importance(
+    key: str, _columns: Mapping[str, list[Any]], _scores: Sequence[float | None]
+) -> knobs.Importance:
     return knobs.importance(_columns, _scores)
 
 
@@ -398,7 +460,9 @@ def _trend(trend: float | None) -> str:
     return f"higher values go with {direction} scores (rank correlation {trend:+.2f})"
 
 
-def parallel(columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[float]) -> go.Figure:
+def parallel(
+    columns: Mapping[str, Sequence[Any]], score: str, scores: Sequence[float]
+) -> go.Figure:
     """Draw one line per run over parallel axes. The last axis is the score, which also colours the lines."""
     import plotly.graph_objects as go
 

@@ -59,13 +59,17 @@ class ImportRequest:
 def panel(runs: RunLibrary) -> None:
     """Draw the panel. runs: their encoders can embed pictures."""
     page_frame.keep(OPEN, False, link=OPEN)
-    with st.expander("Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"):
+    with st.expander(
+        "Import vectors or pictures", key=OPEN, on_change="rerun", icon=":material/input:"
+    ):
         if not st.session_state[OPEN]:
             return
         if files.guest():
             st.caption(f":material/visibility: {folder_picker.OWNER_ONLY}")
             return
-        st.markdown("Nothing is trained, and labels are not needed. Your files stay where they are.")
+        st.markdown(
+            "Nothing is trained, and labels are not needed. Your files stay where they are."
+        )
         kind = page_frame.choice("What to import", KINDS, key="kind brought", link="kind")
         folder = folder_picker.pick("Folder", key="folder brought", link="folder")
         if folder is None:
@@ -79,7 +83,13 @@ def panel(runs: RunLibrary) -> None:
 
         if request is not None:
             named = replace(request, name=name.strip(), root=str(settings.runs_root()))
-            st.button("Import as a run", on_click=_start, args=(named,), type="primary", icon=":material/input:")
+            st.button(
+                "Import as a run",
+                on_click=_start,
+                args=(named,),
+                type="primary",
+                icon=":material/input:",
+            )
         if LAST in st.session_state:
             _show(*st.session_state[LAST])
 
@@ -94,9 +104,13 @@ def _choose_pictures(folder: Path, runs: RunLibrary) -> ImportRequest | None:
     """Choose the encoder for the pictures of a folder. Return None while it cannot be used."""
     trained = [run.name for run in runs.runs if run.used_checkpoint() and not run.config.outside]
     help = "A trained run, the bundled pretrained network, or the name of a model of timm, which is downloaded once."
-    encoder = st.selectbox("Encoder", [BUNDLED, *trained], key="encoder brought", accept_new_options=True, help=help)
+    encoder = st.selectbox(
+        "Encoder", [BUNDLED, *trained], key="encoder brought", accept_new_options=True, help=help
+    )
     if encoder not in trained and not is_model(encoder or ""):
-        st.error("Type the name of a model of timm, such as resnet50; for a file or a function use `lab embed`.")
+        st.error(
+            "Type the name of a model of timm, such as resnet50; for a file or a function use `lab embed`."
+        )
         return None
     return ImportRequest("pictures", str(folder), encoder)
 
@@ -109,15 +123,21 @@ def is_model(word: str) -> bool:
 def _choose_vectors(folder: Path) -> ImportRequest | None:
     """Choose a folder's file of vectors, and a table about its rows. Return None if there is no such file."""
     with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))[:MOST]
+        names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))[
+            :MOST
+        ]
     vectors = [name for name in names if Path(name).suffix.lower() in reading.READERS]
     if not vectors:
         st.info(f"This folder has no file of vectors ({' '.join(sorted(reading.READERS))}).")
         return None
     file = page_frame.select("File of vectors", vectors, key="file brought")
-    tables = [name for name in names if Path(name).suffix.lower() in reading.TABLES and name != file]
+    tables = [
+        name for name in names if Path(name).suffix.lower() in reading.TABLES and name != file
+    ]
     help = "Class, picture, split and any further column, one row for each vector, in their order."
-    table = page_frame.select("Table with more about each row", ["none", *tables], key="table brought", help=help)
+    table = page_frame.select(
+        "Table with more about each row", ["none", *tables], key="table brought", help=help
+    )
     lengths = page_frame.select("Lengths of the vectors", list(LENGTHS), key="lengths brought")
     metadata = None if table == "none" else str(folder / table)
     return ImportRequest("vectors", str(folder / file), metadata, LENGTHS[lengths])
@@ -136,10 +156,17 @@ def _import(request: ImportRequest, number: int) -> tuple[str, list[str]]:
 
     if request.kind == "vectors":
         run = lab.runs.from_embeddings(
-            request.path, metadata=request.extra, normalise=request.normalise, name=name, runs=request.root
+            request.path,
+            metadata=request.extra,
+            normalise=request.normalise,
+            name=name,
+            runs=request.root,
         )
     else:
-        run = result_of(lab.runs.embed_folder(request.path, str(request.extra), name=name, runs=request.root), listen)
+        run = result_of(
+            lab.runs.embed_folder(request.path, str(request.extra), name=name, runs=request.root),
+            listen,
+        )
     return run.name, [str(run.status.get("sentence", "")), *notes, *run.score_warnings()]
 
 

@@ -58,8 +58,12 @@ def annotate_one(run: Run, all_tags: Sequence[str]) -> None:
     with st.form(f"remarks of {run.name}", border=False):
         note = st.text_area("Note", current["note"], height=96, max_chars=management.MAX_NOTE)
         options = list(dict.fromkeys([*current["tags"], *all_tags]))
-        tags = st.multiselect("Tags", options, current["tags"], accept_new_options=True, placeholder="none")
-        group = st.text_input("Group", current["group"], max_chars=management.MAX_GROUP, placeholder="none")
+        tags = st.multiselect(
+            "Tags", options, current["tags"], accept_new_options=True, placeholder="none"
+        )
+        group = st.text_input(
+            "Group", current["group"], max_chars=management.MAX_GROUP, placeholder="none"
+        )
         if st.form_submit_button("Save note, tags and group"):
             with page_frame.refusals():
                 management.annotate(run, note=note, tags=tags, group=group)
@@ -70,11 +74,18 @@ def annotate_several(runs: Sequence[Run], rows: Sequence[Row], all_tags: Sequenc
     """Draw the form for tags and group of several runs. Empty fields change nothing. rows: the runs' rows."""
     label = f"Tag or group these {len(runs)} runs"
     key = "remarks of " + "/".join(run.name for run in runs)  # other runs have an empty form
-    with page_frame.expander(label, link="together"), st.form(key, clear_on_submit=True, border=False):
+    with (
+        page_frame.expander(label, link="together"),
+        st.form(key, clear_on_submit=True, border=False),
+    ):
         added = st.multiselect("Add tags", all_tags, accept_new_options=True, placeholder="none")
         removed = st.multiselect("Remove tags", tags_of(rows), placeholder="none")
-        group = st.text_input("Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is")
-        remove_group = st.checkbox("Remove from their groups", disabled=not any(row["group"] for row in rows))
+        group = st.text_input(
+            "Put into group", max_chars=management.MAX_GROUP, placeholder="leave as it is"
+        )
+        remove_group = st.checkbox(
+            "Remove from their groups", disabled=not any(row["group"] for row in rows)
+        )
         if st.form_submit_button("Save tags and group"):
             new_group = group.strip() or None
             if remove_group:

@@ -41,7 +41,11 @@ def runs() -> None:
         return
     with st.sidebar:
         split = page_frame.choice(
-            "Scores of", ("test", "validation"), key="scores_of", format_func=str.capitalize, link="scores"
+            "Scores of",
+            ("test", "validation"),
+            key="scores_of",
+            format_func=str.capitalize,
+            link="scores",
         )
         words = _choose_filter()
         rows = {run.name: management.row(run, split) for run in all_runs.runs}
@@ -88,7 +92,9 @@ def _load_selection(all_runs: RunLibrary) -> tuple[list[str], list[str]]:
     selected = list(dict.fromkeys([*state.get("runs", []), *missing_before]))
     missing = [name for name in selected if name not in all_runs.names]
     if is_new or missing != missing_before:
-        state["tables"] = state.get("tables", 0) + 1  # a new table, because the old one would keep its selected rows
+        state["tables"] = (
+            state.get("tables", 0) + 1
+        )  # a new table, because the old one would keep its selected rows
     state["runs"] = selected
     state["gone"] = missing
     for name in missing:
@@ -124,7 +130,9 @@ def _draw_selected(scene: RunsScene, names: list[str]) -> None:
 
 def _draw_unselected(scene: RunsScene, listed: list[Row]) -> None:
     """Compare all listed runs if they are few, or else offer the influence of their settings."""
-    st.caption("Select a row to annotate, rename or delete a run; select several to compare, tag or group them.")
+    st.caption(
+        "Select a row to annotate, rename or delete a run; select several to compare, tag or group them."
+    )
     if len(listed) < 2:
         return
     listed_runs = [scene.library[row["run"]] for row in listed]
@@ -150,7 +158,9 @@ def _draw_reports(chosen: list[Run], split: str) -> None:
             check_allowed()
             table = report(chosen, split=split)
             renderer: Any = page if make_report else explore
-            html = renderer.render(chosen, table, images=lambda run: settings.confine_images(run.dataset()))
+            html = renderer.render(
+                chosen, table, images=lambda run: settings.confine_images(run.dataset())
+            )
             file = "report.html" if make_report else "explore.html"
             st.session_state["page to mail"] = (names, split, html, file)
     made = st.session_state.get("page to mail")
@@ -189,7 +199,9 @@ def _draw_table(listed: list[Row], count: int) -> list[str]:
         placeholder="",
         on_select="rerun",
         selection_mode="multi-row",
-        selection_default={"selection": {"rows": [row for row, name in enumerate(names) if name in selected]}},
+        selection_default={
+            "selection": {"rows": [row for row, name in enumerate(names) if name in selected]}
+        },
         column_config=config,
         alt="Table of runs with their scores",
     )
@@ -217,7 +229,9 @@ def _draw_run(run: Run, tags: list[str]) -> None:
         for missing in run.config.missing:
             page_frame.say(missing)
         if run.config.foreign:
-            st.caption("This run uses external data, models or losses, so it cannot be trained again from here.")
+            st.caption(
+                "This run uses external data, models or losses, so it cannot be trained again from here."
+            )
         elif not run.config.missing:
             help = "Opens the Train page with this configuration"
             if st.button("Edit as new run", icon=":material/edit_note:", help=help):
@@ -260,7 +274,9 @@ def _draw_published(scene: RunsScene) -> None:
     if lines:
         label = f"Published by the papers on these data sets: {len(lines)} results, none of them measured here"
         with page_frame.expander(label, link="published"):
-            st.dataframe(lines, hide_index=True, placeholder="", alt="Published results, not your own runs")
+            st.dataframe(
+                lines, hide_index=True, placeholder="", alt="Published results, not your own runs"
+            )
 
 
 def _draw_trash() -> None:

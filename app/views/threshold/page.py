@@ -44,7 +44,9 @@ class ThresholdScene:
 @page_frame.page("Threshold", "Which similarity means the same, and what is unknown below it.")
 def page() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
-    page_frame.say(f"{view.run.summary} · {view.split}, {len(view.collection.query):,} queries · {view.provenance}")
+    page_frame.say(
+        f"{view.run.summary} · {view.split}, {len(view.collection.query):,} queries · {view.provenance}"
+    )
     run_choice.need_classes(view)
     pairs = background.or_wait(cache.all_pairs(view))
     far = max(FAR, 1 / int(pairs.counts.other[:, 0].sum()))
@@ -80,7 +82,11 @@ def _draw_histogram(scene: ThresholdScene) -> None:
     thresholds = pairs.counts.thresholds
     inside = np.flatnonzero((thresholds >= edges[0]) & (thresholds <= edges[-1]))
     stops = np.union1d(inside[:: max(1, len(inside) // STOPS)], [scene.column, inside[-1]])
-    unit = "cosine similarity" if pairs.similarity == "cosine" else "similarity: minus the squared distance"
+    unit = (
+        "cosine similarity"
+        if pairs.similarity == "cosine"
+        else "similarity: minus the squared distance"
+    )
     same_peak = f"{edges[same.argmax()]:.2f}"
     other_peak = f"{edges[other.argmax()]:.2f}"
     threshold(
@@ -172,7 +178,9 @@ def _draw_classes(scene: ThresholdScene) -> None:
     shown = [cards.card(scene.view, item) for item in items]
     name = scene.view.images.class_name(label)
     gallery([CardSection("class", name, shown)], key="threshold pictures", on_pick=lambda *_: None)
-    scene.view.link(page_frame.as_text(f"Browse images of {name}"), queries="class", **{"class": name})
+    scene.view.link(
+        page_frame.as_text(f"Browse images of {name}"), queries="class", **{"class": name}
+    )
 
 
 page()

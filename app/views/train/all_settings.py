@@ -121,7 +121,9 @@ def _draw_form() -> None:
             knob_forms.section_form(name, words)
         return
     page_frame.keep("tab", next(iter(TABS)), list(TABS), link="tab")
-    for tab, sections in zip(st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True):
+    for tab, sections in zip(
+        st.tabs(list(TABS), key="tab", on_change="rerun"), TABS.values(), strict=True
+    ):
         with tab:
             if not tab.open:
                 continue
@@ -163,5 +165,7 @@ def _sweep(config: RunConfig) -> tuple[str | None, str]:
         persist_state="session",
     )
     placeholder = "0.01, 0.05, 0.1"
-    values = page_frame.text("Values", key="grid values", link="values", placeholder=placeholder, disabled=path is None)
+    values = page_frame.text(
+        "Values", key="grid values", link="values", placeholder=placeholder, disabled=path is None
+    )
     return path, values

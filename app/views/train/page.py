@@ -19,7 +19,11 @@ from lab.launchers.background.queue import Queue
 from lab.runs import Run, RunConfig
 
 MAX_NAME = 100
-MARKS = {"good": ":material/check_circle:", "careful": ":material/info:", "bad": ":material/cancel:"}
+MARKS = {
+    "good": ":material/check_circle:",
+    "careful": ":material/info:",
+    "bad": ":material/cancel:",
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ def train() -> None:
     left, right = st.columns([3, 2], gap="large")
     with left, st.container(key="asking"):
         if not lab.runs.list(settings.runs_root()):
-            st.info("No runs yet. Press Start for a first look at a built-in set, or choose your own images.")
+            st.info(
+                "No runs yet. Press Start for a first look at a built-in set, or choose your own images."
+            )
         answers = questions.ask()
         start = st.container()
         form = all_settings.draw(answers.config) if answers.config else FormResult(None)
@@ -54,7 +60,9 @@ def train() -> None:
 def _draw_start(answers: Answers, form: FormResult) -> None:
     """Draw the name of the run, the Start button and the check."""
     placeholder = answers.name or "date, loss and images"
-    name = page_frame.text("Name of the run", key="name", most=MAX_NAME, link="name", placeholder=placeholder)
+    name = page_frame.text(
+        "Name of the run", key="name", most=MAX_NAME, link="name", placeholder=placeholder
+    )
     if answers.explanation:
         st.info(page_frame.as_text(answers.explanation), icon=":material/tune:")
     if form.config is None:
@@ -94,17 +102,23 @@ def _draw_buttons(scene: TrainScene, form: FormResult) -> bool:
     label = "Start"
     button_type: Literal["primary", "secondary"] = "primary"
     if preflight and preflight.config == scene.text and preflight.bad:
-        st.warning("The check found a problem that will stop this run; its sentence below says what to change.")
+        st.warning(
+            "The check found a problem that will stop this run; its sentence below says what to change."
+        )
         label = "Start anyway"
         button_type = "secondary"
     if form.swept:
         page_frame.say(f"A run for each value of {form.swept}: {form.values}")
     with st.container(horizontal=True, vertical_alignment="center"):
         icon = ":material/play_arrow:"
-        is_pressed = st.button(label, key="add to queue", type=button_type, icon=icon, disabled=scene.is_refused)
+        is_pressed = st.button(
+            label, key="add to queue", type=button_type, icon=icon, disabled=scene.is_refused
+        )
         is_running = preflight is not None and not preflight.done
         help = "Checks the data, the memory, the gradients and the speed before the training: some seconds."
-        if st.button("Check first", icon=":material/flight_takeoff:", disabled=is_running, help=help):
+        if st.button(
+            "Check first", icon=":material/flight_takeoff:", disabled=is_running, help=help
+        ):
             st.session_state["preflight"] = preflight_process.start(settings.confine(scene.config))
             st.rerun()
         if preflight and is_running:
@@ -152,7 +166,9 @@ def _follow_preflight(text: str, was_running: bool) -> None:
     if preflight.config != text:
         st.caption("The settings have changed since this check.")
     for check in preflight.checks:
-        st.markdown(f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}")
+        st.markdown(
+            f"{MARKS.get(check['verdict'], '')} **{check['name']}** {page_frame.as_text(check['sentence'])}"
+        )
         problems = (check.get("values") or {}).get("problems")
         if problems:
             label = f"The first {len(problems)} problems" if len(problems) > 1 else "The problem"
@@ -208,9 +224,17 @@ def _draw_waiting(queue: Queue, index: int, name: str, *, is_last: bool) -> None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.text(f"{index + 1}. {name}", width="stretch")
         _button(up, f"up {name}", queue.move, name, index - 1, help="Move up", disabled=index == 0)
-        _button(down, f"down {name}", queue.move, name, index + 1, help="Move down", disabled=is_last)
+        _button(
+            down, f"down {name}", queue.move, name, index + 1, help="Move down", disabled=is_last
+        )
         _button(copy, f"copy {name}", _copy, queue, name, help="Put its settings into the form")
-        _button(remove, f"remove {name}", queue.remove, name, help="Remove from the queue; the run itself stays")
+        _button(
+            remove,
+            f"remove {name}",
+            queue.remove,
+            name,
+            help="Remove from the queue; the run itself stays",
+        )
 
 
 def _button(label: str, key: str, change: Callable, *arguments: Any, **kwargs: Any) -> None:

@@ -99,7 +99,9 @@ def ask() -> Answers:
         options[FILLED] = "As filled in"
     images = page_frame.choice("Which images?", options, key="images", initial=SET, link="images")
     if images == FILLED:
-        return Answers(RunConfig.of(), "The training uses the settings that were put into the form below.")
+        return Answers(
+            RunConfig.of(), "The training uses the settings that were put into the form below."
+        )
     if images == RECIPE:
         return _ask_recipe()
     if images == ZIP:
@@ -126,7 +128,9 @@ def _ask_built_in() -> Answers:
 
 def _ask_folder() -> Answers:
     """Ask for a folder of images, and how to train on it."""
-    folder = folder_picker.pick("Folder of the classes", key=CURRENT_FOLDER, link="folder", recent=folders())
+    folder = folder_picker.pick(
+        "Folder of the classes", key=CURRENT_FOLDER, link="folder", recent=folders()
+    )
     if folder is None:
         return _length_and_aim(None)
     name = queueing.plain_name(folder.name)[:80]
@@ -144,7 +148,9 @@ def _ask_folder() -> Answers:
 
 
 def _length_and_aim(
-    fit: Callable[[str, str], Fitted] | None, name: str = "", source: tuple[str, tuple] | None = None
+    fit: Callable[[str, str], Fitted] | None,
+    name: str = "",
+    source: tuple[str, tuple] | None = None,
 ) -> Answers:
     """Ask the other two questions.
 
@@ -170,7 +176,10 @@ def _length_and_aim(
     elif kind == FOLDER and user_images.has_network():
         initial = HEAD
         head = {HEAD: _with_seconds(HEAD_LABEL, plans[1]) if plans else HEAD_LABEL}
-        whole = {length: f"{WHOLE_LABEL}, {label[0].lower()}{label[1:]}" for length, label in labels.items()}
+        whole = {
+            length: f"{WHOLE_LABEL}, {label[0].lower()}{label[1:]}"
+            for length, label in labels.items()
+        }
         labels = {**head, **whole}
     key = f"length of {kind}"  # kept for each kind of images, because their lengths differ much
     length = page_frame.choice(
@@ -237,7 +246,9 @@ def _plans(source: str, state: tuple) -> tuple[dict[str, Plan], float] | None:
 def _plan_heads(source: str, state: tuple) -> tuple[dict[str, Plan], float]:
     files.check_allowed()
     root = settings.runs_root()
-    plans = {aim: adaptation.plan_head(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS}
+    plans = {
+        aim: adaptation.plan_head(source, loss=user_images.AIMS[aim][0], runs=root) for aim in AIMS
+    }
     return plans, max(adaptation.seconds(plan) for plan in plans.values())
 
 
@@ -246,7 +257,9 @@ def _estimates(configs: dict[str, RunConfig]) -> dict[str, str]:
     if not configs:
         return {}
     first = next(iter(configs.values()))
-    kind = f"{first.encoder.as_dict()} {first.augmentation.knobs.size} {first.training.knobs.device}"
+    kind = (
+        f"{first.encoder.as_dict()} {first.augmentation.knobs.size} {first.training.knobs.device}"
+    )
     seconds_per_image = background.if_ready(_pace(kind, first))
     if not seconds_per_image:
         return {}
@@ -272,7 +285,9 @@ def _pace(kind: str, _config: RunConfig) -> float:
 def _survey(folder: Path) -> Survey | None:
     """Draw and return the classes of a folder, or return None while they are read or if there are none."""
     if folder == Path.home():
-        st.info("Open a folder that contains one folder of images for each class, such as `cats` and `dogs`.")
+        st.info(
+            "Open a folder that contains one folder of images for each class, such as `cats` and `dogs`."
+        )
         return None
     try:
         ready = background.if_ready(_read_images(str(folder), _state(folder)))
@@ -290,13 +305,19 @@ def _survey(folder: Path) -> Survey | None:
     if len(cards) == len(survey.images):
         note = "one image of each class"
     title = f"{counted(len(survey.images), 'class', 'classes')}, {counted(sum(survey.images.values()), 'image')}"
-    gallery([CardSection("sample", title, cards, note, size="small")], key="my sample", on_pick=lambda *_: None)
+    gallery(
+        [CardSection("sample", title, cards, note, size="small")],
+        key="my sample",
+        on_pick=lambda *_: None,
+    )
     st.caption(page_frame.as_text(survey.classes))
     _draw_counts(survey)
 
     # List the files that were left out.
     if survey.problems:
-        with page_frame.expander("What was left out, and why", link="left-out", icon=":material/warning:"):
+        with page_frame.expander(
+            "What was left out, and why", link="left-out", icon=":material/warning:"
+        ):
             st.text("\n".join(Counter(survey.problems[:SHOWN])))
             if len(survey.problems) > SHOWN:
                 st.caption(f"The first {SHOWN} are listed.")
@@ -306,12 +327,16 @@ def _survey(folder: Path) -> Survey | None:
 def _state(folder: Path) -> tuple[tuple[str, int], ...]:
     """Return a value that changes when images are added to the folder or one of its classes, or removed."""
     with os.scandir(folder) as entries:
-        inside = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries if entry.is_dir())
+        inside = sorted(
+            (entry.name, entry.stat().st_mtime_ns) for entry in entries if entry.is_dir()
+        )
     return (("", settings.written(folder)), *inside)
 
 
 @background.job("Reading the images", keep=8)
-def _read_images(folder: str, state: tuple[tuple[str, int], ...]) -> tuple[Survey, list[tuple[str, str]]]:
+def _read_images(
+    folder: str, state: tuple[tuple[str, int], ...]
+) -> tuple[Survey, list[tuple[str, str]]]:
     """Read the classes of a folder, and the name and picture of some of them."""
     survey = user_images.survey(folder)
     pictures = []
@@ -345,7 +370,9 @@ def _draw_counts(survey: Survey) -> None:
         label = f"{counted(counts[0], 'image')} in each class"
     with page_frame.expander(page_frame.as_text(label), link="counts"):
         table = {"class": names, "images": counts}
-        st.dataframe(table, hide_index=True, height=240, alt="Number of images in each class, fewest first")
+        st.dataframe(
+            table, hide_index=True, height=240, alt="Number of images in each class, fewest first"
+        )
 
 
 def _unpack() -> None:
@@ -354,7 +381,9 @@ def _unpack() -> None:
         st.caption(f":material/visibility: {folder_picker.OWNER_ONLY}")
         return
     help = "One folder of images for each class. The images are unpacked beside the runs."
-    upload = st.file_uploader("ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help)
+    upload = st.file_uploader(
+        "ZIP of the images", ["zip"], key="zip", max_upload_size=uploads.LARGEST, help=help
+    )
     larger = f'unpack a larger file yourself, and open its folder with "{IMAGES[FOLDER]}"'
     st.caption(f"A ZIP has at most {uploads.LARGEST:,} MB; {larger}.")
     if upload is None:
@@ -379,10 +408,14 @@ def _ask_recipe() -> Answers:
     """Ask for a preset for small machines, or a recipe of a paper."""
     help = "Recipes of the papers, with their cost, and presets for small machines."
     names = list(_descriptions())
-    name = page_frame.select("Recipe", names, key="recipe", link="recipe", format_func=_title, help=help)
+    name = page_frame.select(
+        "Recipe", names, key="recipe", link="recipe", format_func=_title, help=help
+    )
     config = overrides.base(name)
     if config.data.values.get("root") == "":
-        folder = folder_picker.pick("Folder of the images", key="recipe folder", link="images-at", recent=folders())
+        folder = folder_picker.pick(
+            "Folder of the images", key="recipe folder", link="images-at", recent=folders()
+        )
         if folder:
             config = config.changed("data.root", str(folder))
     return Answers(config, _descriptions()[name])

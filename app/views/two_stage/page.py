@@ -42,11 +42,14 @@ class TwoStageScene:
 
     def evidence(self, ranking: Ranking) -> Evidence:
         """Return a ranking together with the query and the gallery."""
-        return Evidence(ranking, self.inverted.collection.one(self.item), self.inverted.collection.gallery)
+        return Evidence(
+            ranking, self.inverted.collection.one(self.item), self.inverted.collection.gallery
+        )
 
 
 @page_frame.page(
-    "Two-stage", "Compare a query with the class anchors first, then only with the images assigned to the nearest ones."
+    "Two-stage",
+    "Compare a query with the class anchors first, then only with the images assigned to the nearest ones.",
 )
 def two_stage() -> None:
     view = run_choice.choose_split(run_choice.choose_run())
@@ -64,7 +67,9 @@ def two_stage() -> None:
     searched = f"{len(collection.query):,} queries in {len(collection.gallery):,} images"
     page_frame.say(f"{view.run.summary} · {view.split}, {searched} · {view.provenance}")
     if inverted.anchors.learnt:
-        st.caption(f"{inverted.count:,} anchors, learnt by this run, one for each class that it was trained on.")
+        st.caption(
+            f"{inverted.count:,} anchors, learnt by this run, one for each class that it was trained on."
+        )
     else:
         st.caption(
             f"{inverted.count:,} anchors: the class means of this gallery, because this run learnt none "
@@ -109,7 +114,9 @@ def _choose_probes(inverted: InvertedGallery, k: int) -> int:
         state["probes stop"] = current
     stops.add(min(state.get("probes stop", current), count))
     help = f"{enough:,} anchors find {TARGET:.0%} of the nearest {k}; the slider starts there."
-    return st.select_slider("Probed anchors", sorted(stops), key="probes", persist_state="session", help=help)
+    return st.select_slider(
+        "Probed anchors", sorted(stops), key="probes", persist_state="session", help=help
+    )
 
 
 def _lost(inverted: InvertedGallery, probes: int, k: int) -> Candidates:
@@ -132,19 +139,37 @@ def _draw_costs(cost: QueryCost, k: int) -> None:
     missed = len(cost.lost_matches)
     numbers = st.columns(5)
 
-    def draw(index: int, name: str, value: str, brute_force: str, help: str, arrow: Any = "off") -> None:
-        numbers[index].metric(name, value, brute_force, delta_color="off", delta_arrow=arrow, help=help)
+    def draw(
+        index: int, name: str, value: str, brute_force: str, help: str, arrow: Any = "off"
+    ) -> None:
+        numbers[index].metric(
+            name, value, brute_force, delta_color="off", delta_arrow=arrow, help=help
+        )
 
     help = "Similarities computed, including those with the anchors; brute force compares with every image."
     draw(0, "Comparisons", f"{fast:,}", f"{fast / brute - 1:+.0%} of {brute:,}", help, arrow="auto")
-    help = f"Median of repeated searches for the nearest {k} of this query, on this machine, just now."
+    help = (
+        f"Median of repeated searches for the nearest {k} of this query, on this machine, just now."
+    )
     draw(1, "Milliseconds", f"{cost.fast_ms:.3f}", f"brute force {cost.brute_ms:.3f}", help)
     help = f"True matches among the nearest {k} by brute force, and how many of them are assigned to a probed anchor."
-    draw(2, f"True in the first {k}", f"{near - near_missed} of {near} found", f"{near_missed} missed", help)
+    draw(
+        2,
+        f"True in the first {k}",
+        f"{near - near_missed} of {near} found",
+        f"{near_missed} missed",
+        help,
+    )
     help = "Images of the query's class that are assigned to a probed anchor."
     draw(3, "All true matches", f"{matches - missed} in reach", f"{missed} missed", help)
     help = "Average precision over all true matches; missed matches count as not found."
-    draw(4, "AP", _average_precision(cost.fast), f"brute force {_average_precision(cost.brute)}", help)
+    draw(
+        4,
+        "AP",
+        _average_precision(cost.fast),
+        f"brute force {_average_precision(cost.brute)}",
+        help,
+    )
 
 
 def _average_precision(ranking: Ranking) -> str:
@@ -161,7 +186,9 @@ def _draw_chart(scene: TwoStageScene) -> None:
         "true matches that are compared": (anchors, shares.matches.tolist()),
         "comparisons (share of brute force)": (anchors, shares.comparisons.tolist()),
     }
-    figure = charts.mark(charts.curves(curves, "share", x="probed anchors", log_x=True), scene.probes)
+    figure = charts.mark(
+        charts.curves(curves, "share", x="probed anchors", log_x=True), scene.probes
+    )
     index = scene.probes - 1
     words = (
         f"With {counted(scene.probes, 'probed anchor')}, {shares.neighbours[index]:.1%} of the nearest {scene.k} and "
@@ -198,7 +225,12 @@ def _draw_results(scene: TwoStageScene) -> None:
     note = f"of {int(fast.retrieved[0]):,} images compared; arrows show the change from brute force"
     empty = "The probed anchors have no image but the query; probe more anchors."
     section = CardSection("found", title, results, note, empty)
-    gallery([section], key="found", on_pick=candidates.pick, query=cards.query(scene.view, scene.item, []))
+    gallery(
+        [section],
+        key="found",
+        on_pick=candidates.pick,
+        query=cards.query(scene.view, scene.item, []),
+    )
 
 
 two_stage()

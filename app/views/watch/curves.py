@@ -66,7 +66,9 @@ def _choose_options() -> CurveOptions:
             width=260,
         )
         log_steps = page_frame.toggle("Logarithmic steps", key="log_steps", link="logsteps")
-        log_values = page_frame.toggle("Logarithmic values", key="log_values", link="logvalues", help=log_help)
+        log_values = page_frame.toggle(
+            "Logarithmic values", key="log_values", link="logvalues", help=log_help
+        )
 
     def options(name: str) -> dict[str, Any]:
         return {
@@ -103,7 +105,9 @@ def draw(scene: WatchScene) -> None:
     for other in other_runs:
         journals[other.name] = journal(other.path)
     quantities = panels.quantities(list(journals.values()))
-    if not quantities or (len(scene.journal.steps) == 1 and run.state not in ENDED):  # a chart of one point is useless
+    if not quantities or (
+        len(scene.journal.steps) == 1 and run.state not in ENDED
+    ):  # a chart of one point is useless
         st.info(_why_none(run))
         return
     placeholder = "scores and loss"
@@ -111,13 +115,20 @@ def draw(scene: WatchScene) -> None:
         placeholder = " and ".join(panel.title for panel in panels.of_several(journals, ()))
     with right:
         chosen = page_frame.multiselect(
-            "Quantities", quantities, key="quantities", link="quantity", format_func=title, placeholder=placeholder
+            "Quantities",
+            quantities,
+            key="quantities",
+            link="quantity",
+            format_func=title,
+            placeholder=placeholder,
         )
     options = _choose_options()
     _describe_others(run, other_runs)
 
     # Charts with a single step come last. All but the first charts of one run are in an expander.
-    drawn = panels.of_several(journals, chosen) if other_runs else panels.of_one(scene.journal, chosen)
+    drawn = (
+        panels.of_several(journals, chosen) if other_runs else panels.of_one(scene.journal, chosen)
+    )
     drawn.sort(key=lambda panel: all(len(steps) < 2 for steps, _ in panel.curves.values()))
     first = drawn
     more = []
@@ -138,7 +149,9 @@ def _choose_others(scene: WatchScene) -> None:
     st.session_state["also"] = [run.name for run in others(scene.run, scene.names)][:MOST]
     names = [name for name in scene.names if name != scene.run.name]
     placeholder = "other runs, on the same charts"
-    page_frame.multiselect("Compare with", names, key="also", most=MOST, link="also", placeholder=placeholder)
+    page_frame.multiselect(
+        "Compare with", names, key="also", most=MOST, link="also", placeholder=placeholder
+    )
 
 
 def _describe_others(run: Run, other_runs: Sequence[Run]) -> None:
@@ -147,14 +160,18 @@ def _describe_others(run: Run, other_runs: Sequence[Run]) -> None:
     signs = letters([query_set(config_of(run), "validation") for run in runs])
     if any(signs):
         named = ", ".join(f"{run.name} {sign}" for run, sign in zip(runs, signs, strict=True))
-        page_frame.say(f"≠ Their data differ, so validation scores may be of different images: {named}.")
+        page_frame.say(
+            f"≠ Their data differ, so validation scores may be of different images: {named}."
+        )
     for other in other_runs:
         status = other.status
         if status["state"] != FINISHED:
             page_frame.say(f"{other.name}: {queueing.progress_words(status)}")
 
 
-def _draw_charts(drawn: Sequence[panels.CurveChart], options: CurveOptions, run: Run | None) -> None:
+def _draw_charts(
+    drawn: Sequence[panels.CurveChart], options: CurveOptions, run: Run | None
+) -> None:
     """Draw the charts, two in a row. run: its best checkpoint is marked."""
     best = None
     if run:
@@ -162,7 +179,9 @@ def _draw_charts(drawn: Sequence[panels.CurveChart], options: CurveOptions, run:
             origin = run.origin(split)
             if best is None and origin.checkpoint == "best":
                 best = origin.step
-    for start in range(0, len(drawn), 2):  # row by row, so that they keep their order in a single column
+    for start in range(
+        0, len(drawn), 2
+    ):  # row by row, so that they keep their order in a single column
         columns = st.columns(2 if len(drawn) > 1 else 1)
         for column, panel in zip(columns, drawn[start : start + 2], strict=False):
             figure = charts.curves(panel.curves, panel.title, height=250, **options(panel.quantity))
@@ -174,7 +193,9 @@ def _draw_charts(drawn: Sequence[panels.CurveChart], options: CurveOptions, run:
 
 def _why_none(run: Run) -> str:
     if run.state == FINISHED:
-        return "Nothing was trained here, so there are no curves. Browse and Map show the embeddings."
+        return (
+            "Nothing was trained here, so there are no curves. Browse and Map show the embeddings."
+        )
     if run.state in ENDED:
         return "This run ended before its first training step, so there are no curves."
     return "The curves appear here once the second training step is done."

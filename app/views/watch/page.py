@@ -43,7 +43,8 @@ PARTS = ("Progress", "Similarities", "Decomposability", "Log")
 
 
 @page_frame.page(
-    "Watch", "Follow a run while it trains. Nothing here slows it down, and closing the tab does not stop it."
+    "Watch",
+    "Follow a run while it trains. Nothing here slows it down, and closing the tab does not stop it.",
 )
 def watch() -> None:
     changes.follow(_ordered, key="runs to watch")
@@ -59,7 +60,9 @@ def watch() -> None:
         displays.notifications_button()
     address.store("watched", name)
     names = tuple(runs.names)
-    address.load("also", address.reader([]), lambda chosen: set(chosen) <= set(names), many=True, default=[])
+    address.load(
+        "also", address.reader([]), lambda chosen: set(chosen) <= set(names), many=True, default=[]
+    )
     address.refuse_missing("also", names)
     st.fragment(page_frame.guarded(_run))(runs[name].path, part, names)
 
@@ -83,10 +86,17 @@ def _run(path: Path, part: str, names: tuple[str, ...]) -> None:
         st.rerun()  # it was moved away, and the page says so
     run = Run(path)
     other_runs = curves.others(run, names) if part == PARTS[0] else []
-    changes.follow(queueing.runs_now, path, *(other.path for other in other_runs), key="watched run")
+    changes.follow(
+        queueing.runs_now, path, *(other.path for other in other_runs), key="watched run"
+    )
     _draw_state(run, run.status)
     findings.draw(run)
-    draw_part: tuple[Callable[[WatchScene], None], ...] = (_draw_progress, _draw_similarities, _draw_gap, _draw_log)
+    draw_part: tuple[Callable[[WatchScene], None], ...] = (
+        _draw_progress,
+        _draw_similarities,
+        _draw_gap,
+        _draw_log,
+    )
     draw_part[PARTS.index(part)](WatchScene(run, journal(run.path), part, names))
     address.write()  # a click in this fragment draws only the fragment
 
@@ -210,7 +220,11 @@ def _draw_similarities(scene: WatchScene) -> None:
     st.plotly_chart(charts.cosines(by_step[step]), key="similarities", alt=words)
     columns = st.columns(2)
     for column, (name, lines) in zip(columns, _over_time(by_step).items(), strict=True):
-        column.plotly_chart(charts.curves(lines, name, height=240), key=f"over time {name}", alt=f"{name} over steps")
+        column.plotly_chart(
+            charts.curves(lines, name, height=240),
+            key=f"over time {name}",
+            alt=f"{name} over steps",
+        )
 
 
 def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
@@ -218,7 +232,9 @@ def _over_time(by_step: dict[int, dict[str, list[int]]]) -> dict[str, dict]:
     means: dict[str, list[float | None]] = {"positive": [], "negative": []}
     overlap = []
     for counts in by_step.values():
-        shares = {kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means}
+        shares = {
+            kind: np.asarray(counts[kind], float) / max(1, sum(counts[kind])) for kind in means
+        }
         for kind, share in shares.items():
             centres = (np.arange(len(share)) + 0.5) / len(share) * 2 - 1
             means[kind].append(float(share @ centres) if share.any() else None)
@@ -277,7 +293,11 @@ def _results(run: RunView, images: ImageSet, step: int, result: dict[str, Any]) 
     near = []
     for index, right in enumerate(cards.right(images, verdicts)):
         score = f"{result['scores'][index]:.3f}"
-        near.append(cards.of_image(run, images, result["neighbours"][index], rank=index + 1, right=right, value=score))
+        near.append(
+            cards.of_image(
+                run, images, result["neighbours"][index], rank=index + 1, right=right, value=score
+            )
+        )
     known = int((verdicts != UNKNOWN).sum())
     note = f"{(verdicts == SAME).sum()} of the first {known} right"
     if known < len(verdicts):
@@ -300,7 +320,9 @@ def _draw_gap(scene: WatchScene) -> None:
         reason = NONE_STORED
         if scene.run.config.training.knobs.keep_frames:
             reason = _when_validated(scene.run)
-        st.info(f"Nothing to compare yet: the gap is measured on the embeddings of each validation. {reason}")
+        st.info(
+            f"Nothing to compare yet: the gap is measured on the embeddings of each validation. {reason}"
+        )
         return
     st.caption(
         "How much higher the average precision of small random batches is than that of the whole validation set, with "

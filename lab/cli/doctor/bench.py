@@ -14,9 +14,16 @@ from lab.cli._output import add_flags, check_place, say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag(
-        "sections", nargs="*", metavar="SECTION", help="sections to measure: losses, metrics, search, ... (default all)"
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help="sections to measure: losses, metrics, search, ... (default all)",
     )
-    flag("--quick", action="store_true", help="small sizes: checks that everything runs; the numbers mean little")
+    flag(
+        "--quick",
+        action="store_true",
+        help="small sizes: checks that everything runs; the numbers mean little",
+    )
     flag("--output", metavar="FILE", help="also write the Markdown table (.md) or JSON (.json)")
     add_flags(parser, "json")
 
@@ -35,7 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
     rows = []
     for row in bench.measure(tuple(arguments.sections), arguments.quick):
         rows.append(row)
-        say(f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip())
+        say(
+            f"{row.section}: {row.name}, {row.setting}: {row.value:.3g} {row.unit} {row.against}".rstrip()
+        )
     about = bench.machine()
     table = bench.as_table(rows, about)
     as_json = bench.as_json(rows, about)

@@ -18,4 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     from lab.papers.tables import TITLES
 
-    show([{"paper": title.short, "title": title.full} for title in TITLES.values()], as_json=arguments.json)
+    show(
+        [{"paper": title.short, "title": title.full} for title in TITLES.values()],
+        as_json=arguments.json,
+    )

@@ -30,7 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
 
     flag = parser.add_argument
     flag("figure", metavar="FIGURE", help="figure to draw")
-    flag("--save", metavar="FILE", help="draw into this html, png, svg, pdf, webp or jpeg (default FIGURE.html)")
+    flag(
+        "--save",
+        metavar="FILE",
+        help="draw into this html, png, svg, pdf, webp or jpeg (default FIGURE.html)",
+    )
     flag(
         "--slide",
         nargs="+",
@@ -39,7 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
         "training; none with --of)",
     )
     flag("--width", type=int, default=1000, help="width in pixels (default 1000)")
-    flag("--of", nargs="+", metavar="RUN", default=(), help="runs to show, for figures of runs (default those bundled)")
+    flag(
+        "--of",
+        nargs="+",
+        metavar="RUN",
+        default=(),
+        help="runs to show, for figures of runs (default those bundled)",
+    )
     add_flags(parser, "runs", "allow")
     if words and words[0] in lab.figures.names():
         add_knobs(parser, "figure", lab.figures.get(words[0]).Knobs, f"knobs of {words[0]}")
@@ -72,7 +82,9 @@ def run(arguments: argparse.Namespace) -> None:
     print(saved)
 
 
-def _save_page(figure: Figure, place: Path, slide: list[str] | None, runs: list[Run] | None) -> None:
+def _save_page(
+    figure: Figure, place: Path, slide: list[str] | None, runs: list[Run] | None
+) -> None:
     from lab.figures.live_page import live_page, trains
 
     if trains(figure, slide, runs):

@@ -56,7 +56,11 @@ def _judge(protocol: JudgingProtocol, arguments: argparse.Namespace) -> int:
     from lab.cli import _config, _launching
     from lab.cli._progress import result_of
 
-    flags = [flag for flag in _config.given_flags(arguments) if not flag.startswith(("--protocol.", "--on."))]
+    flags = [
+        flag
+        for flag in _config.given_flags(arguments)
+        if not flag.startswith(("--protocol.", "--on."))
+    ]
     if arguments.name:
         flags.append("--name")
     if arguments.on != _launching.HERE:
@@ -94,7 +98,13 @@ def conducted(protocol: Protocol, arguments: argparse.Namespace) -> tuple[int, B
     launcher = launcher_of(arguments)
     with StopOnSignal() as stop:
         bench = Bench(Path(arguments.runs or lab.runs.default_root()) / name, stop, launcher)
-        bench.begin({"protocol": protocol.name, "knobs": protocol.knobs.model_dump(), "config": config.as_dict()})
+        bench.begin(
+            {
+                "protocol": protocol.name,
+                "knobs": protocol.knobs.model_dump(),
+                "config": config.as_dict(),
+            }
+        )
         try:
             outcome = result_of(protocol.conduct(config, bench), arguments.quiet)
         except Paused as paused:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from lab.papers.recipes import Recipe
     from lab.runs.config import RunConfig
 
-LANDMARKS = {"oxford": "Revisited Oxford", "paris": "Revisited Paris", "distractors": "the million distractors"}
+LANDMARKS = {
+    "oxford": "Revisited Oxford",
+    "paris": "Revisited Paris",
+    "distractors": "the million distractors",
+}
 
 USUAL = ("--data.root", "--seeds", "--check", "--device", "--runs")
 
@@ -28,8 +32,16 @@ def add_arguments(parser: argparse.ArgumentParser, words: list[str]) -> None:
     flag = parser.add_argument
     flag("recipe", metavar="RECIPE", help="recipe to train, of `lab list recipes`")
     flag("--seeds", type=int, default=1, help="number of runs, with consecutive seeds (default 1)")
-    flag("--check", action="store_true", help="compare the data, tell memory and hours, and train nothing")
-    flag("--anyway", action="store_true", help="train although the data are not as they were published")
+    flag(
+        "--check",
+        action="store_true",
+        help="compare the data, tell memory and hours, and train nothing",
+    )
+    flag(
+        "--anyway",
+        action="store_true",
+        help="train although the data are not as they were published",
+    )
     for name in LANDMARKS:
         flag(f"--{name}", metavar="FOLDER", help=f"for landmarks: folder of {LANDMARKS[name]}")
     _launching.add_on(parser, words)
@@ -56,14 +68,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.check:
         return 0
     folders = {name: getattr(arguments, name) for name in LANDMARKS}
-    protocol = lab.protocols.get("reproduction")(recipe=recipe.name, seeds=arguments.seeds, **folders)
+    protocol = lab.protocols.get("reproduction")(
+        recipe=recipe.name, seeds=arguments.seeds, **folders
+    )
     status, bench = conducted(protocol, arguments)
     if status == 0:
         runs = lab.runs.list(bench.folder)
         if all(run.scores("test") for run in runs):  # landmarks have no test split of their own
             page.save(runs, bench.folder / "report.html")
-        say(f"To send in: outcome.json, outcome.md and, where there is one, report.html, of {bench.folder}.")
-        say("`lab papers figure reference_scores --figure.file outcome.json` draws it beside what was published.")
+        say(
+            f"To send in: outcome.json, outcome.md and, where there is one, report.html, of {bench.folder}."
+        )
+        say(
+            "`lab papers figure reference_scores --figure.file outcome.json` draws it beside what was published."
+        )
     return status
 
 

@@ -31,8 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("run", nargs="*", help="none lists all, one is shown, two are compared")
     add_filters(parser)
     flag("-n", "--last", type=int, metavar="N", help="list only the N newest")
-    flag("--sort", metavar="COLUMN", help="order the list by a column, for instance r@1, the best first")
-    flag("--scores", nargs="+", metavar="NAME", default=SCORES, help="scores to list (default r@1 MAP@R)")
+    flag(
+        "--sort",
+        metavar="COLUMN",
+        help="order the list by a column, for instance r@1, the best first",
+    )
+    flag(
+        "--scores",
+        nargs="+",
+        metavar="NAME",
+        default=SCORES,
+        help="scores to list (default r@1 MAP@R)",
+    )
     add_flags(parser, "runs", "json")
 
 
@@ -46,7 +56,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.scores is not SCORES:
         given.append("--scores")
     if arguments.run and given:
-        raise ValueError(f"{', '.join(given)} is for the list of all runs; leave out {' and '.join(arguments.run)}.")
+        raise ValueError(
+            f"{', '.join(given)} is for the list of all runs; leave out {' and '.join(arguments.run)}."
+        )
     runs = [lab.runs.open(name, arguments.runs) for name in arguments.run]
     if len(runs) == 2:
         _difference(runs[0], runs[1], arguments.json)
@@ -101,7 +113,9 @@ def _check_scores(runs: Sequence[Run], rows: list[dict], columns: Sequence[str])
             for run in runs:
                 for values in values_of(run).values():
                     measured |= dict.fromkeys(values)
-            raise ValueError(f"No run has a score {column!r}; there are {', '.join(measured) or 'none'}.")
+            raise ValueError(
+                f"No run has a score {column!r}; there are {', '.join(measured) or 'none'}."
+            )
 
 
 def _sorted(rows: list[dict], column: str, every: list[dict]) -> list[dict]:
@@ -122,12 +136,21 @@ def _one(run: Run, as_json: bool) -> None:
     status = run.status
     if as_json:
         scores = {split: run.scores(split) for split in run.splits}
-        facts = {"run": str(run.path), "status": status, "config": run.config_dict, "meta": run.meta, "scores": scores}
+        facts = {
+            "run": str(run.path),
+            "status": status,
+            "config": run.config_dict,
+            "meta": run.meta,
+            "scores": scores,
+        }
         print_json(facts)
         return
     _ = run.config_dict  # which refuses a damaged file in a sentence
     print(visible_lines(read_small(run.file("config.yaml")).decode(errors="replace")) + "\n")
-    show([{"": key, "value": str(value)} for key, value in status.items() if key != "scores"], as_json=False)
+    show(
+        [{"": key, "value": str(value)} for key, value in status.items() if key != "scores"],
+        as_json=False,
+    )
     rows = rows_of(run)
     if rows:
         show(rows, as_json=False)
@@ -151,7 +174,9 @@ def _difference(first: Run, second: Run, as_json: bool) -> None:
     for path, values in lab.runs.difference(first.config, second.config).items():
         words = ["-" if value is None else str(value) for value in values]
         rows.append({"knob": path, first.name: words[0], second.name: words[1]})
-    show(rows, as_json=as_json, empty=f"{first.name} and {second.name} have the same configuration.")
+    show(
+        rows, as_json=as_json, empty=f"{first.name} and {second.name} have the same configuration."
+    )
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

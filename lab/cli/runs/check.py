@@ -27,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     for run in runs:
         for damage in check.check(run):
             advice = damage.advice or "nothing mends it"
-            rows.append({"run": run.name, "file": damage.file, "found": damage.sentence, "to do": advice})
+            rows.append(
+                {"run": run.name, "file": damage.file, "found": damage.sentence, "to do": advice}
+            )
     show(rows, as_json=arguments.json, empty=f"{counted(len(runs), 'run')}, nothing is damaged.")
     return 1 if rows else 0

@@ -28,8 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser, words: Sequence[str]) -> None
     flag("run", nargs="+", help="runs, by folder or by name")
     flag("--scores", nargs="+", metavar="NAME", help="scores to compare (default r@1 MAP@R)")
     flag("--split", default="test", help="split of the queries (default test)")
-    flag("--output", metavar="FILE", help="write a table (.tex, .csv, .md) or a forest plot (.pdf, .svg, .png, .html)")
-    flag("--seeds", type=int, metavar="N", help="compare N trainings of each method; missing ones are trained first")
+    flag(
+        "--output",
+        metavar="FILE",
+        help="write a table (.tex, .csv, .md) or a forest plot (.pdf, .svg, .png, .html)",
+    )
+    flag(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="compare N trainings of each method; missing ones are trained first",
+    )
     _launching.add_on(parser, words, default="local")
     add_flags(parser, "runs", "json", "allow")
 
@@ -67,7 +76,9 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
         raise ValueError(f"--seeds is from 2 to {MOST_SEEDS}, got {arguments.seeds}.")
     launcher = _launching.launcher_of(arguments)
     if launcher is None:
-        raise ValueError("The trainings go through a launcher; take --on local for the queue of this machine.")
+        raise ValueError(
+            "The trainings go through a launcher; take --on local for the queue of this machine."
+        )
     # List the trainings of each method and the configurations of those that are missing.
     methods = []
     configs = []
@@ -77,7 +88,9 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
         methods.append(trainings)
         configs.append(more_seeds.missing(members[0], trainings, arguments.seeds))
     created = []
-    for trainings, missing in zip(methods, configs, strict=True):  # after every method has been checked
+    for trainings, missing in zip(
+        methods, configs, strict=True
+    ):  # after every method has been checked
         for name, config in missing.items():
             run = lab.runs.create(config, trainings[0].path.parent, name)
             trainings.append(run)
@@ -91,5 +104,7 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
                 say(f"{over.name}: {over.state}")
     failed = [run.name for run in created if run.state != "finished"]
     if failed:
-        raise ValueError(f"{', '.join(failed)} did not finish, so there is nothing to compare; see `lab runs logs`.")
+        raise ValueError(
+            f"{', '.join(failed)} did not finish, so there is nothing to compare; see `lab runs logs`."
+        )
     return list(itertools.chain.from_iterable(methods))

@@ -11,7 +11,9 @@ from lab.cli.runs import add_filters, fits, readable, row_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="*", help="names or folders of the runs (default all)")
     add_filters(parser)
-    parser.add_argument("--score", default="MAP@R", metavar="NAME", help="score to explain (default MAP@R)")
+    parser.add_argument(
+        "--score", default="MAP@R", metavar="NAME", help="score to explain (default MAP@R)"
+    )
     add_flags(parser, "runs", "json")
 
 
@@ -28,9 +30,18 @@ def run(arguments: argparse.Namespace) -> None:
     lines = []
     if arguments.json or importance.explained > 0:
         for weight in importance.weights:
-            lines.append({"knob": ", ".join(weight.knobs), "importance": weight.share, "trend": weight.trend})
+            lines.append(
+                {"knob": ", ".join(weight.knobs), "importance": weight.share, "trend": weight.trend}
+            )
     if arguments.json:
-        print_json({"score": score, "runs": importance.runs, "explained": importance.explained, "knobs": lines})
+        print_json(
+            {
+                "score": score,
+                "runs": importance.runs,
+                "explained": importance.explained,
+                "knobs": lines,
+            }
+        )
         return
     say(knobs.in_words(importance, score))
     if lines:

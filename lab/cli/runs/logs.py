@@ -14,8 +14,15 @@ from lab.core.formats import visible
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     add_flags(parser, "run", "runs")
-    flag("-f", "--follow", action="store_true", help="go on until the run ends; Ctrl-C ends the command")
-    flag("-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)")
+    flag(
+        "-f",
+        "--follow",
+        action="store_true",
+        help="go on until the run ends; Ctrl-C ends the command",
+    )
+    flag(
+        "-n", "--lines", type=int, default=40, metavar="N", help="lines to begin with (default 40)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -28,7 +28,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     rows = []
     named = [tag.strip() for tag in arguments.tag]
-    for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:  # all are found before one is changed
+    for run in [
+        lab.runs.open(name, arguments.runs) for name in arguments.run
+    ]:  # all are found before one is changed
         before = management.notes(run)
         tags = [tag for tag in before["tags"] if tag not in named]
         if not arguments.remove:
@@ -36,7 +38,10 @@ def run(arguments: argparse.Namespace) -> None:
         group = arguments.group
         if arguments.remove and group is not None:
             group = "" if group.strip() == before["group"] else None
-        row = {"run": run.name, **management.annotate(run, arguments.note, tags if named else None, group)}
+        row = {
+            "run": run.name,
+            **management.annotate(run, arguments.note, tags if named else None, group),
+        }
         if not arguments.json:
             row["tags"] = " ".join(row["tags"])
         rows.append(row)

@@ -40,7 +40,9 @@ def run(arguments: argparse.Namespace) -> None:
         queue.ensure_worker()
     elif action == "move":
         if arguments.position is None:
-            raise ValueError("Give a position: `lab runs queue move RUN POSITION`, 0 being the next to start.")
+            raise ValueError(
+                "Give a position: `lab runs queue move RUN POSITION`, 0 being the next to start."
+            )
         queue.move(name, arguments.position)
     elif action == "remove":
         queue.remove(name)
@@ -61,14 +63,24 @@ def _show(queue: Queue, as_json: bool) -> None:
     sentence = queue.sentence
     if as_json:
         names = [run.name for run in active]
-        print_json({"paused": queue.paused, "active": names, "waiting": queue.names, "sentence": sentence})
+        print_json(
+            {"paused": queue.paused, "active": names, "waiting": queue.names, "sentence": sentence}
+        )
         return
     rows = []
     for run in active:
         status = run.status
         state = "starting" if status.get("phase") == "starting" else "running"
-        rows.append({"": state, "run": run.name, "step": f"{status.get('step', 0)}/{status.get('steps', '?')}"})
-    rows += [{"": f"waiting {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)]
+        rows.append(
+            {
+                "": state,
+                "run": run.name,
+                "step": f"{status.get('step', 0)}/{status.get('steps', '?')}",
+            }
+        )
+    rows += [
+        {"": f"waiting {place}", "run": name, "step": ""} for place, name in enumerate(queue.names)
+    ]
     show(rows, as_json=False, empty="The queue is empty.")
     if sentence:
         say(sentence)

@@ -21,14 +21,30 @@ ENDS = {"md": "markdown", "tex": "latex"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag = parser.add_argument
     flag("run", nargs="+", help="runs, by folder or by name")
-    flag("--format", choices=("markdown", "latex"), help="format of the table (default: by the ending of --output)")
+    flag(
+        "--format",
+        choices=("markdown", "latex"),
+        help="format of the table (default: by the ending of --output)",
+    )
     flag("--output", metavar="FILE", help="write the table there: .md or .tex")
     flag("--html", metavar="FILE", help="write one self-contained page with curves and pictures")
-    flag("--explore", metavar="PLACE", help="write a page to explore: FILE.html, or a folder for a static server")
+    flag(
+        "--explore",
+        metavar="PLACE",
+        help="write a page to explore: FILE.html, or a folder for a static server",
+    )
     flag("--published", action="store_true", help="add published numbers for these losses and data")
     flag("--any-loss", action="store_true", help="with --published: also for all other losses")
-    flag("--split", help="split of the scores (default: test, or validation where all runs have that alone)")
-    flag("--scores", nargs="+", metavar="NAME", help="scores to show, for instance r@1 MAP@R (default all)")
+    flag(
+        "--split",
+        help="split of the scores (default: test, or validation where all runs have that alone)",
+    )
+    flag(
+        "--scores",
+        nargs="+",
+        metavar="NAME",
+        help="scores to show, for instance r@1 MAP@R (default all)",
+    )
     add_flags(parser, "runs", "json", "allow")
 
 
@@ -70,7 +86,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _format(arguments: argparse.Namespace) -> str:
     if arguments.format and (arguments.json or arguments.html or arguments.explore):
-        raise ValueError("--format is for the table; leave out --json, --html or --explore, or leave out --format.")
+        raise ValueError(
+            "--format is for the table; leave out --json, --html or --explore, or leave out --format."
+        )
     if arguments.output and (arguments.json or arguments.html or arguments.explore):
         raise ValueError(
             "--output is for the table; leave out --json, --html or --explore, or put `> FILE` behind the command."

@@ -13,7 +13,11 @@ from lab.cli._output import add_flags, print_json, say
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "run", "runs", "json")
     parser.add_argument(
-        "--grace", type=float, default=30.0, metavar="SECONDS", help="seconds until it is killed (default 30)"
+        "--grace",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="seconds until it is killed (default 30)",
     )
 
 

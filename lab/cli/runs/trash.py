@@ -29,7 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     root = Path(arguments.runs or lab.runs.default_root())
     if arguments.empty and (arguments.run or arguments.restore):
-        raise ValueError("--empty deletes all that lies in the trash; leave out the runs and --restore.")
+        raise ValueError(
+            "--empty deletes all that lies in the trash; leave out the runs and --restore."
+        )
     if arguments.empty:
         say(f"{counted(management.empty_trash(root), 'run')} deleted.")
     elif not arguments.run:
@@ -40,4 +42,6 @@ def run(arguments: argparse.Namespace) -> None:
             say(f"{management.restore(root / management.TRASH / Path(name).name).path} is back.")
     else:
         for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
-            say(f"{run.name} lies in the trash; `lab runs trash --restore {waiting.trash(run).name}` brings it back.")
+            say(
+                f"{run.name} lies in the trash; `lab runs trash --restore {waiting.trash(run).name}` brings it back."
+            )

@@ -16,7 +16,9 @@ def run(arguments: argparse.Namespace) -> None:
     import lab.runs
     from lab import verdict
 
-    histories = [verdict.History.of_run(lab.runs.open(name, arguments.runs)) for name in arguments.run]
+    histories = [
+        verdict.History.of_run(lab.runs.open(name, arguments.runs)) for name in arguments.run
+    ]
     if arguments.json:
         findings = {}
         for history in histories:

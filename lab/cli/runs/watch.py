@@ -58,5 +58,9 @@ def _with_findings(run: Run, records: Iterable[dict[str, Any]]) -> Iterator[dict
             continue
         for finding in verdict(run):
             if finding.name not in seen:
-                yield {"kind": "note", "sentence": in_words([finding])[0], "finding": finding.as_dict()}
+                yield {
+                    "kind": "note",
+                    "sentence": in_words([finding])[0],
+                    "finding": finding.as_dict(),
+                }
             seen.add(finding.name)

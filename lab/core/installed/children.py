@@ -40,7 +40,11 @@ def environment(also: Mapping[str, str] | None = None) -> dict[str, str]:
     """
     variables = {**os.environ, **(also or {})}
     paths = variables.get("PYTHONPATH", "").split(os.pathsep)
-    found_anyway = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
+    found_anyway = {
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+        site.getusersitepackages(),
+    }
     if HOME not in found_anyway and HOME not in paths:
         variables["PYTHONPATH"] = os.pathsep.join([HOME, *filter(None, paths)])
     return variables

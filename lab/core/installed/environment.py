@@ -10,7 +10,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("rankscope", "torch", "torchvision", "timm", "numpy", "faiss-gpu", "faiss-cpu", "pytorch-metric-learning")
+PACKAGES = (
+    "rankscope",
+    "torch",
+    "torchvision",
+    "timm",
+    "numpy",
+    "faiss-gpu",
+    "faiss-cpu",
+    "pytorch-metric-learning",
+)
 
 
 def version_of(package: str) -> str:
@@ -24,7 +33,10 @@ def version_of(package: str) -> str:
 def versions() -> dict[str, str]:
     """Installed version of each package that matters; those that are missing are left out. Imports none of them."""
     found = {package: version_of(package) for package in PACKAGES}
-    return {"python": platform.python_version(), **{name: version for name, version in found.items() if version}}
+    return {
+        "python": platform.python_version(),
+        **{name: version for name, version in found.items() if version},
+    }
 
 
 def git_revision() -> str | None:
@@ -43,7 +55,12 @@ def _git(*words: str) -> str | None:
     elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         answer = subprocess.run(
-            ["git", *words], cwd=Path(__file__).parent, env=elsewhere, capture_output=True, text=True, timeout=10
+            ["git", *words],
+            cwd=Path(__file__).parent,
+            env=elsewhere,
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -58,7 +75,9 @@ def device_name(device: str) -> str:
         return torch.cuda.get_device_name(device)
     try:
         with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+            return next(
+                line.split(":")[1].strip() for line in lines if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
 

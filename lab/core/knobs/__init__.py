@@ -111,7 +111,9 @@ class Knob:
         """The only legal values: options, or the default and the names of a catalogue. Empty for other knobs."""
         if not self.catalog:
             return self.options
-        return tuple(dict.fromkeys((str(self.default), *importlib.import_module(self.catalog).names())))
+        return tuple(
+            dict.fromkeys((str(self.default), *importlib.import_module(self.catalog).names()))
+        )
 
     @property
     def range(self) -> str:
@@ -126,7 +128,10 @@ class Knob:
     @property
     def in_words(self) -> str:
         """Help, range, unit, default and source, as a docstring tells them."""
-        known = [self.range if self.choices or self.range[:3] != "any" else "", self.unit and f"in {self.unit}"]
+        known = [
+            self.range if self.choices or self.range[:3] != "any" else "",
+            self.unit and f"in {self.unit}",
+        ]
         known += ["required" if self.required else f"{self.default!r} by default", self.source]
         return f"{self.help} ({'; '.join(filter(None, known))})"
 
@@ -151,7 +156,9 @@ class Knob:
             if abs(one) >= LARGEST:
                 return f"must satisfy {self.range}, and be less than 1e18"
             above = (self.ge is None or one >= self.ge) and (self.gt is None or one > self.gt)
-            if not (above and (self.le is None or one <= self.le) and (self.lt is None or one < self.lt)):
+            if not (
+                above and (self.le is None or one <= self.le) and (self.lt is None or one < self.lt)
+            ):
                 return f"must satisfy {self.range}"
         return None
 
@@ -170,7 +177,9 @@ class Knobs(BaseModel):
         ValueError: names the owner, the knob, its legal range and what was given; lists legal names if unknown.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True
+    )
 
     def __init__(self, **values: Any):
         try:
@@ -186,7 +195,11 @@ class Knobs(BaseModel):
         if knob.kind is bool and not isinstance(value, bool | None):
             raise ValueError("must be true or false")
         given = value if isinstance(value, list | tuple) else (value,)
-        if knob.kind in (int, float) and not knob.options and any(isinstance(one, bool | str) for one in given):
+        if (
+            knob.kind in (int, float)
+            and not knob.options
+            and any(isinstance(one, bool | str) for one in given)
+        ):
             text = ", a number and no text" if isinstance(value, str) else ""
             raise ValueError(f"must satisfy {knob.range}{text}")
         return value
@@ -204,7 +217,9 @@ def _fixed(name: str) -> Callable[[Any, Any], None]:
 
     def refuse(thing: Any, value: Any) -> None:
         who = type(thing).__name__
-        raise AttributeError(f"{who}.{name} stays as it was made; make another, {who}({name}={quoted(value)}).")
+        raise AttributeError(
+            f"{who}.{name} stays as it was made; make another, {who}({name}={quoted(value)})."
+        )
 
     return refuse
 
@@ -217,11 +232,17 @@ class _Signature:
             raise AttributeError("__signature__")
         kinds = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 
-        def parameter(name: str, default: Any, annotation: Any, positional: bool = False) -> inspect.Parameter:
+        def parameter(
+            name: str, default: Any, annotation: Any, positional: bool = False
+        ) -> inspect.Parameter:
             default = inspect.Parameter.empty if default is ... else default
-            return inspect.Parameter(name, kinds[positional], default=default, annotation=annotation)
+            return inspect.Parameter(
+                name, kinds[positional], default=default, annotation=annotation
+            )
 
-        given = [parameter(name, a.default, Any, not a.kw_only) for name, a in owner._arguments.items()]
+        given = [
+            parameter(name, a.default, Any, not a.kw_only) for name, a in owner._arguments.items()
+        ]
         knobs = [
             parameter(name, ... if field.is_required() else field.default, field.annotation)
             for name, field in owner.Knobs.model_fields.items()
@@ -240,7 +261,10 @@ class _Documented:
         lines += [f"{knob.name}: {knob.in_words}" for knob in describe(owner.Knobs)]
         if not lines:
             return self.doc
-        wrapped = [textwrap.fill(line, 100, initial_indent="    ", subsequent_indent="        ") for line in lines]
+        wrapped = [
+            textwrap.fill(line, 100, initial_indent="    ", subsequent_indent="        ")
+            for line in lines
+        ]
         text, example, rest = self.doc.partition("\n\nExample")
         return "\n".join([text, "", "Args:", *wrapped]) + example + rest
 
@@ -281,10 +305,15 @@ class HasKnobs:
 
     def _taken(self, positional: tuple, given: dict[str, Any]) -> dict[str, Any]:
         """Take what is no knob out of what is given."""
-        who, names = type(self).__name__, [name for name, one in self._arguments.items() if not one.kw_only]
+        who, names = (
+            type(self).__name__,
+            [name for name, one in self._arguments.items() if not one.kw_only],
+        )
         if len(positional) > len(names):
             declared = ", ".join(f"{name}=..." for name in self.Knobs.model_fields)
-            raise ValueError(f"{who} takes its knobs by name, {who}({declared}), got {quoted(positional[len(names)])}.")
+            raise ValueError(
+                f"{who} takes its knobs by name, {who}({declared}), got {quoted(positional[len(names)])}."
+            )
         given |= zip(names, positional, strict=False)
         for name, one in self._arguments.items():
             if name not in given and one.default is ...:
@@ -297,23 +326,38 @@ class HasKnobs:
         if "Knobs" in own:
             return
         annotations = inspect.get_annotations(cls)
-        inside: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.Knobs"}
-        inside |= {name: value for name, value in own.items() if hasattr(value, "decorator_info")}  # pydantic's checks
+        inside: dict[str, Any] = {
+            "__module__": cls.__module__,
+            "__qualname__": f"{cls.__qualname__}.Knobs",
+        }
+        inside |= {
+            name: value for name, value in own.items() if hasattr(value, "decorator_info")
+        }  # pydantic's checks
         inside["__annotations__"] = {}
         for name, value in own.items():
             if isinstance(value, FieldInfo):
                 if name not in annotations:
-                    raise TypeError(f"{cls.__qualname__}: the knob {name} needs a type, {name}: float = knob(...).")
+                    raise TypeError(
+                        f"{cls.__qualname__}: the knob {name} needs a type, {name}: float = knob(...)."
+                    )
                 called = typing.cast(dict[str, Any], value.json_schema_extra)["alias"] or name
                 inside["__annotations__"][called], inside[called] = annotations[name], value
             if isinstance(value, FieldInfo | Argument):
                 delattr(cls, name)
                 if isinstance(value, FieldInfo) and not hasattr(cls, name):
-                    setattr(cls, name, property(attrgetter(f"knobs.{called}"), _fixed(called), doc=value.description))
+                    setattr(
+                        cls,
+                        name,
+                        property(
+                            attrgetter(f"knobs.{called}"), _fixed(called), doc=value.description
+                        ),
+                    )
         bases = [base for base in cls.__bases__ if issubclass(base, HasKnobs)]
         cls.Knobs = type("Knobs", tuple(dict.fromkeys(base.Knobs for base in bases)), inside)
         of_bases = {name: one for base in bases for name, one in base._arguments.items()}
-        cls._arguments = of_bases | {name: one for name, one in own.items() if isinstance(one, Argument)}
+        cls._arguments = of_bases | {
+            name: one for name, one in own.items() if isinstance(one, Argument)
+        }
         cls.__doc__ = _Documented(cls.__doc__ if "__doc__" in own else None)  # type: ignore[assignment]  # read as a text
 
 
@@ -325,7 +369,9 @@ class Unchecked(Knobs):
 
 def _too_large(who: str, knobs: Knobs) -> str:
     """The sentence about knobs that ask for more memory than there is. It shows the whole numbers among them."""
-    sizes = [f"{name} {value:,}" for name, value in knobs if type(value) is int and "seed" not in name]
+    sizes = [
+        f"{name} {value:,}" for name, value in knobs if type(value) is int and "seed" not in name
+    ]
     return f"{who} needs more memory than this machine can give ({', '.join(sizes)}); lower these numbers."
 
 
@@ -339,7 +385,10 @@ def _declared(knobs: type[Knobs]) -> Mapping[str, Knob]:
     declared = {}
     for name, field in knobs.model_fields.items():
         kind, many, optional, options = _kind(field.annotation)
-        required, extra = field.is_required(), typing.cast(dict[str, Any], field.json_schema_extra or {})
+        required, extra = (
+            field.is_required(),
+            typing.cast(dict[str, Any], field.json_schema_extra or {}),
+        )
         default, help = None if required else field.default, field.description or ""
         told = {key: value for key, value in extra.items() if key != "alias"}
         declared[name] = Knob(name, kind, many, optional, options, default, required, help, **told)
@@ -367,7 +416,9 @@ def _sentence(knobs: type[Knobs], error: ValidationError) -> str:
     name, got = str(first["loc"][0]) if first["loc"] else "", quoted(first["input"])
     if first["type"] == "extra_forbidden":
         hint = f" (did you mean {meant!r}?)" if (meant := near(name, declared)) else ""
-        return f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
+        return (
+            f"{who} has no knob {quoted(name)}{hint}. Its knobs: {', '.join(declared) or 'none'}."
+        )
     if first["type"] == "missing" and len(first["loc"]) == 1:  # not an element of a tuple
         return f"{who} needs {name}: {declared[name].help}"
     if not name and first["type"] == "value_error":  # refused by a check of all knobs together

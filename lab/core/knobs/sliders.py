@@ -29,11 +29,17 @@ def span(knob: Knob, value: float | None = None) -> tuple[float, float]:
     near = knob.default if isinstance(knob.default, int | float) else 1
     known = [near] if value is None else [near, value]
     if knob.scale == "log":
-        known = [number for number in known if number > 0] or [1]  # a knob may be 0, which has no logarithm
+        known = [number for number in known if number > 0] or [
+            1
+        ]  # a knob may be 0, which has no logarithm
         near = known[0]
-        return low or min(near / 1000, *known), min(farthest, max(near * 1000, *known)) if high is None else high
+        return low or min(near / 1000, *known), min(
+            farthest, max(near * 1000, *known)
+        ) if high is None else high
     reach = max(LEAST if knob.kind is int else 1.0, *(4 * abs(number) for number in known))
-    return (min(known) - reach if low is None else low), (min(farthest, max(known) + reach) if high is None else high)
+    return (min(known) - reach if low is None else low), (
+        min(farthest, max(known) + reach) if high is None else high
+    )
 
 
 def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, float]:
@@ -49,7 +55,9 @@ def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, 
     numbers = [number for number in (knob.default, value) if isinstance(number, int | float)]
     for _ in range(FINER):
         steps = [(number - low) / 10.0**power for number in numbers]
-        if all(math.isclose(count, round(count), abs_tol=1e-6) for count in steps):  # the slider stops at all of them
+        if all(
+            math.isclose(count, round(count), abs_tol=1e-6) for count in steps
+        ):  # the slider stops at all of them
             break
         power -= 1
     step = 10.0**power
@@ -65,11 +73,16 @@ def log_steps(knob: Knob, value: float) -> list[float]:
     start = value if knob.default is None else knob.default
     if knob.kind is int:
         reach = math.ceil(math.log2(high / low))
-        stops = {round(start * 2.0**power) for power in range(-reach, reach + 1)} | {int(low), int(high)}
+        stops = {round(start * 2.0**power) for power in range(-reach, reach + 1)} | {
+            int(low),
+            int(high),
+        }
     else:
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         stops = {float(f"{m}e{d}") for d in decades for m in ROUND} | {low, high}
-    return sorted(s for s in stops | {start, value} if (low <= s <= high or s == value) and not knob.check(s))
+    return sorted(
+        s for s in stops | {start, value} if (low <= s <= high or s == value) and not knob.check(s)
+    )
 
 
 def tidy(knob: Knob, value: float) -> float:

@@ -63,10 +63,14 @@ class Crops:
             top, left, height, width: int64 [n]; mirrored: bool [n].
         """
         words = _words(seeds, 2 * TRIES + 3)
-        uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2**-24)  # as torch makes them, in [0, 1)
+        uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(
+            2**-24
+        )  # as torch makes them, in [0, 1)
         # Each try draws an area and a ratio; the first box that fits is taken.
         logs = np.log(np.array(self.ratio, np.float32))
-        area = height * width * _between(uniform[:, 0 : 2 * TRIES : 2], *self.scale).astype(np.float64)
+        area = (
+            height * width * _between(uniform[:, 0 : 2 * TRIES : 2], *self.scale).astype(np.float64)
+        )
         ratios = np.exp(_between(uniform[:, 1 : 2 * TRIES : 2], *logs)).astype(np.float64)
         all_wide = np.rint(np.sqrt(area * ratios))
         all_high = np.rint(np.sqrt(area / ratios))
@@ -83,8 +87,12 @@ class Crops:
         # The words after those of the try give position and mirroring.
         next_word = np.where(has_fit, 2 * tries + 2, 2 * TRIES)
         top = np.where(has_fit, words[rows, next_word] % (height - high + 1), (height - high) // 2)
-        left = np.where(has_fit, words[rows, next_word + 1] % (width - wide + 1), (width - wide) // 2)
-        mirrored = uniform[rows, np.where(has_fit, next_word + 2, next_word)] < np.float32(self.flip)
+        left = np.where(
+            has_fit, words[rows, next_word + 1] % (width - wide + 1), (width - wide) // 2
+        )
+        mirrored = uniform[rows, np.where(has_fit, next_word + 2, next_word)] < np.float32(
+            self.flip
+        )
         return top, left, high, wide, mirrored
 
 
@@ -105,7 +113,9 @@ def _between(uniform: np.ndarray, low: float, high: float) -> np.ndarray:
     return (uniform.astype(np.float64) * (np.float32(high) - lowest) + lowest).astype(np.float32)
 
 
-def _placed(starts: np.ndarray, lengths: np.ndarray, side: int, size: int) -> tuple[torch.Tensor, np.ndarray]:
+def _placed(
+    starts: np.ndarray, lengths: np.ndarray, side: int, size: int
+) -> tuple[torch.Tensor, np.ndarray]:
     """Return the weight of each pixel of a line in each resized pixel, float32 [n size side], and the shifts [n]."""
     placed = np.zeros((len(starts), size, side), np.float32)
     shifts = np.empty(len(starts), np.int64)

@@ -83,7 +83,11 @@ def once(path: Path, images: ImageSet, making: Making) -> Making:
     rows = yield from making
     features = rows if isinstance(rows, Features) else Features.of(rows)
     with suppress(OSError):  # features of a folder that cannot be written are still of use
-        columns = {"vectors": features.vectors, "items": features.items, "contents": features.contents}
+        columns = {
+            "vectors": features.vectors,
+            "items": features.items,
+            "contents": features.contents,
+        }
         arrays.write(path, columns)
     return features
 
@@ -134,4 +138,6 @@ class FeatureLoader:
 
     def split(self, items: np.ndarray, batch_size: int = 256) -> Iterator[LoadedBatch]:
         """Yield all of `items` in order, `batch_size` at a time."""
-        return self.batches(items[start : start + batch_size] for start in range(0, len(items), batch_size))
+        return self.batches(
+            items[start : start + batch_size] for start in range(0, len(items), batch_size)
+        )

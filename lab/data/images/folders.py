@@ -45,7 +45,13 @@ SYSTEM_NAMES = frozenset(
 )
 """Files and folders that operating systems and storage devices create, in small letters."""
 
-SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
+SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "val": "validation",
+    "valid": "validation",
+    "test": "test",
+}
 """Usual names of the splits, to the split."""
 
 LISTED = 8
@@ -102,7 +108,9 @@ def sentences(left_out: LeftOut) -> list[str]:
         if not names:
             continue
         verb = "is" if len(names) == 1 else "are"
-        sentence = f"{counted(len(names), singular, plural)} {verb} left out, for instance {names[0]}"
+        sentence = (
+            f"{counted(len(names), singular, plural)} {verb} left out, for instance {names[0]}"
+        )
         if (singular, plural) == PHOTO:
             sentence += f"; {CONVERT}"
         lines.append(f"{sentence}.")
@@ -263,7 +271,9 @@ def class_at(parts: tuple[str, ...], depth: int) -> str:
     return parts[depth] if len(parts) > depth + 1 else ""
 
 
-def classes_sentence(class_names: Sequence[str], labels: np.ndarray, what: str = "the folders") -> str:
+def classes_sentence(
+    class_names: Sequence[str], labels: np.ndarray, what: str = "the folders"
+) -> str:
     """Say what became classes.
 
     Args:

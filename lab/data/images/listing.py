@@ -79,7 +79,9 @@ def text_card(lines: Sequence[str]) -> Image.Image:
         for part in textwrap.wrap(str(line), letters, max_lines=3, placeholder=" ..."):
             if top + size > SIDE - MARGIN:
                 return card
-            draw.text((MARGIN, top), part, fill="#22262b" if size == TITLE else "#565d66", font=font)
+            draw.text(
+                (MARGIN, top), part, fill="#22262b" if size == TITLE else "#565d66", font=font
+            )
             top += round(1.25 * size)
         size = TEXT
     return card
@@ -121,7 +123,9 @@ def to_list(images: ImageSet) -> dict[str, Any] | None:
         "keys": images.keys,
         "labels": np.maximum(images.labels, -1).tolist(),  # -1: no class
         "class_names": images.class_names,
-        "super_labels": None if images.super_labels is None else np.maximum(images.super_labels, -1).tolist(),
+        "super_labels": None
+        if images.super_labels is None
+        else np.maximum(images.super_labels, -1).tolist(),
         "super_names": images.super_names,
         "attributes": {name: values.tolist() for name, values in images.attributes.items()},
         "splits": splits,

@@ -111,7 +111,10 @@ class Loader:
         """
         _ = self.image_set.pixels  # decoded before the workers are forked, not once in each of them
         labels = torch.from_numpy(self.image_set.labels)
-        parts = (self._part(step, whole, self._positions(len(whole))) for step, whole in enumerate(items, first_step))
+        parts = (
+            self._part(step, whole, self._positions(len(whole)))
+            for step, whole in enumerate(items, first_step)
+        )
         for step, pixels, kept, failed, contents in self._loaded(parts):
             self._failed.update(failed)
             if contents is not None:
@@ -119,7 +122,9 @@ class Loader:
             if pixels is None and skip_lost:
                 continue
             if pixels is None:
-                raise ImageError(f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}")
+                raise ImageError(
+                    f"No image of step {step} can be decoded; the first: {next(iter(failed.values()))}"
+                )
             yield LoadedBatch(self.transform.finish(pixels), labels[kept], kept)
 
     def streamed(self, items: Iterable[np.ndarray], first_step: int = 0) -> Batches[Streamed]:
@@ -129,7 +134,9 @@ class Loader:
         for step, whole in enumerate(items, start=first_step):
             positions = self._positions(len(whole))
             kept = torch.from_numpy(np.asarray(whole)[positions])
-            yield LoadedBatch(Streamed(self, step, np.asarray(whole), positions), labels[kept], kept)
+            yield LoadedBatch(
+                Streamed(self, step, np.asarray(whole), positions), labels[kept], kept
+            )
 
     def _positions(self, count: int) -> np.ndarray:
         """Return the positions, in a batch of so many images, of the images that this process loads."""
@@ -208,12 +215,16 @@ class Streamed:
         for part, (_, pixels, _, failed, _) in zip(parts, loader._loaded(iter(parts)), strict=True):
             if failed:
                 for item, sentence in failed.items():
-                    loader._failed[item] = f"{sentence} Another image of its class stands for it in a batch."
+                    loader._failed[item] = (
+                        f"{sentence} Another image of its class stands for it in a batch."
+                    )
                 pixels = self._with_stand_ins(part, pixels, failed)
             assert pixels is not None, "nothing was left out"
             yield loader.transform.finish(pixels)
 
-    def _with_stand_ins(self, part: _Part, pixels: torch.Tensor | None, failed: dict[int, str]) -> torch.Tensor:
+    def _with_stand_ins(
+        self, part: _Part, pixels: torch.Tensor | None, failed: dict[int, str]
+    ) -> torch.Tensor:
         """Return all images of a part, with stand-ins for those that could not be decoded; uint8 [k 3 h w]."""
         decoded: Iterator[torch.Tensor] = iter([] if pixels is None else pixels.unbind())
         images = []
@@ -230,7 +241,9 @@ class Streamed:
             _, pixels, _, failed, _ = read[_Part(self.step, self.whole, np.array([position]))]
             if pixels is not None:
                 return pixels[0]
-        raise ImageError(f"No image of step {self.step} can be decoded; the first: {next(iter(failed.values()))}")
+        raise ImageError(
+            f"No image of step {self.step} can be decoded; the first: {next(iter(failed.values()))}"
+        )
 
 
 @dataclass(frozen=True)
@@ -283,7 +296,9 @@ class _Pixels(Dataset):
         """Return the seed of each of these positions, or None if the transform draws nothing."""
         if not self.transform.random:
             return None
-        return np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[positions].tolist()
+        return np.array(seeds(self.seed, part.step, len(part.whole)), dtype=np.uint64)[
+            positions
+        ].tolist()
 
     def _image(self, item: int) -> tuple[Any, int]:
         """Return an image, and the digest of its content, or 0 if none is taken."""
@@ -315,7 +330,10 @@ _reserved: int | None = None
 def forks() -> bool:
     """Return whether a new process is a fork of this one; a process that is spawned imports its libraries for
     seconds."""
-    method = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+    method = (
+        multiprocessing.get_start_method(allow_none=True)
+        or multiprocessing.get_all_start_methods()[0]
+    )
     return method == "fork"
 
 

@@ -31,7 +31,20 @@ program."""
 
 _OF_JPEG = (".jpg", ".jpeg", ".jpe", ".jif", ".jfif", ".pjpeg", ".mpo")
 EXTENSIONS = frozenset(
-    {*_OF_JPEG, ".png", ".apng", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"}
+    {
+        *_OF_JPEG,
+        ".png",
+        ".apng",
+        ".webp",
+        ".bmp",
+        ".gif",
+        ".tif",
+        ".tiff",
+        ".ppm",
+        ".pgm",
+        ".pbm",
+        ".pnm",
+    }
 )
 """Suffixes of those formats. A file without one may be an image, too: `has_signature` decides."""
 
@@ -52,7 +65,9 @@ AT_ONCE = 128
 
 HEIC = frozenset({".heic", ".heif"})
 """Photos of phones in a format that Pillow cannot read."""
-CONVERT = "HEIC photos cannot be read here: convert them to JPEG first, as phones and photo programs can"
+CONVERT = (
+    "HEIC photos cannot be read here: convert them to JPEG first, as phones and photo programs can"
+)
 _HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 
 
@@ -79,10 +94,14 @@ class ImageError(ValueError):
 
 def too_large(name: str) -> ImageError:
     """Return the error of a file that is larger than any image that is read."""
-    return ImageError(f"{name} is larger than {size_in_words(MOST_BYTES)}, so it is no image that is read here.")
+    return ImageError(
+        f"{name} is larger than {size_in_words(MOST_BYTES)}, so it is no image that is read here."
+    )
 
 
-def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS) -> Image.Image:
+def open_rgb(
+    source: Path | bytes, name: str = "", least: int | None = None, most: int = MAX_PIXELS
+) -> Image.Image:
     """Decode one image, turned upright by its EXIF orientation, transparent parts on white, as RGB.
 
     Greys of 12 and 16 bits keep their scale: 4,095 or 65,535 becomes 255. A TIFF whose zero is white is turned over.
@@ -108,7 +127,9 @@ def open_rgb(source: Path | bytes, name: str = "", least: int | None = None, mos
             return _decoded(image, least)
         except Exception as error:  # decoders raise a dozen unrelated kinds
             failure = error
-        if (isinstance(failure, MemoryError) or "out of memory" in str(failure)) and not _fits_memory(size):
+        if (
+            isinstance(failure, MemoryError) or "out of memory" in str(failure)
+        ) and not _fits_memory(size):
             raise MemoryError(f"{name} could not be decoded for lack of memory") from None
         bare = without_metadata(_bytes_of(source))
         if bare is not None:
@@ -165,7 +186,9 @@ def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Im
     raw = _raw_mode(image)
     image.load()
     if raw in FEW_BITS and isinstance(image.info.get("transparency"), int):
-        image.info["transparency"] *= FEW_BITS[raw]  # Pillow stretches the pixels, but not the value that is none
+        image.info["transparency"] *= FEW_BITS[
+            raw
+        ]  # Pillow stretches the pixels, but not the value that is none
     if orientation is None:
         orientation = orientation_of(image)
     turn = TURNS.get(orientation)
@@ -242,7 +265,9 @@ def _stretched(image: Image.Image) -> Image.Image:
 def _on_white(image: Image.Image) -> Image.Image:
     """Return an image with its transparent parts laid on white; one whose transparency makes no sense as it is."""
     try:
-        straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode))  # from premultiplied
+        straight = image.convert(
+            {"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode)
+        )  # from premultiplied
         layer = straight.convert("RGBA")
     except (ValueError, TypeError, KeyError):
         opaque = image.copy()
@@ -275,7 +300,9 @@ def problems_of(files: Sequence[Path], check: Callable[[Path], object]) -> list[
         return [problem(file) for file in files[start : start + AT_ONCE]]
 
     with ThreadPoolExecutor(8) as pool:
-        return list(itertools.chain.from_iterable(pool.map(problems, range(0, len(files), AT_ONCE))))
+        return list(
+            itertools.chain.from_iterable(pool.map(problems, range(0, len(files), AT_ONCE)))
+        )
 
 
 def check_whole(source: Path) -> None:
@@ -327,7 +354,9 @@ def _opened(source: Path | bytes, name: str, most: int = MAX_PIXELS) -> Image.Im
 def _head_of(source: Path | bytes) -> Image.Image:
     """Open an image with Pillow, without its metadata if Pillow fails because of them."""
     try:
-        return Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
+        return Image.open(
+            io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS
+        )
     except (OSError, Image.DecompressionBombError) as error:
         if not isinstance(error, UnidentifiedImageError):
             raise

@@ -45,26 +45,61 @@ class AugmentationKnobs(Knobs):
     # The reality check of 002 crops sides of 40 to 256 pixels in ratios of 3/4 to 4/3: by side 40/256, which is .024 of
     # the area. Its authors' powerful-benchmarker gives the share of the area as .16, and that is the default here.
     scale_low: float = knob(
-        "Minimum area of a crop.", default=0.16, gt=0, le=1, unit="of the image", source="DML deck, protocol"
+        "Minimum area of a crop.",
+        default=0.16,
+        gt=0,
+        le=1,
+        unit="of the image",
+        source="DML deck, protocol",
     )
     scale_high: float = knob(
-        "Maximum area of a crop.", default=1.0, gt=0, le=1, unit="of the image", source="DML deck, protocol"
+        "Maximum area of a crop.",
+        default=1.0,
+        gt=0,
+        le=1,
+        unit="of the image",
+        source="DML deck, protocol",
     )
     ratio_low: float = knob(
-        "Minimum aspect ratio of a crop.", default=0.75, gt=0, le=1, unit="width / height", source="DML deck, protocol"
+        "Minimum aspect ratio of a crop.",
+        default=0.75,
+        gt=0,
+        le=1,
+        unit="width / height",
+        source="DML deck, protocol",
     )
     ratio_high: float = knob(
-        "Maximum aspect ratio of a crop.", default=4 / 3, ge=1, unit="width / height", source="DML deck, protocol"
+        "Maximum aspect ratio of a crop.",
+        default=4 / 3,
+        ge=1,
+        unit="width / height",
+        source="DML deck, protocol",
     )
-    flip: float = knob("Probability of a horizontal flip.", default=0.5, ge=0, le=1, source="DML deck, protocol")
+    flip: float = knob(
+        "Probability of a horizontal flip.", default=0.5, ge=0, le=1, source="DML deck, protocol"
+    )
     jitter: float = knob(
-        "Maximum change of brightness, contrast and saturation.", default=0.0, ge=0, le=1, source="CAM, section 4.2"
+        "Maximum change of brightness, contrast and saturation.",
+        default=0.0,
+        ge=0,
+        le=1,
+        source="CAM, section 4.2",
     )
-    hue: float = knob("Maximum change of hue.", default=0.0, ge=0, le=0.5, unit="turns", source="CAM, section 4.2")
-    rotate: float = knob("Maximum rotation.", default=0.0, ge=0, le=180, unit="degrees", source="CAM, section 4.2")
-    translate: float = knob("Maximum shift.", default=0.0, ge=0, le=1, unit="of the image", source="CAM, section 4.2")
-    zoom: float = knob("Maximum change of size, by a factor from 1 - zoom to 1 + zoom.", default=0.0, ge=0, lt=1)
-    shear: float = knob("Maximum shear.", default=0.0, ge=0, le=90, unit="degrees", source="CAM, section 4.2")
+    hue: float = knob(
+        "Maximum change of hue.", default=0.0, ge=0, le=0.5, unit="turns", source="CAM, section 4.2"
+    )
+    rotate: float = knob(
+        "Maximum rotation.", default=0.0, ge=0, le=180, unit="degrees", source="CAM, section 4.2"
+    )
+    translate: float = knob(
+        "Maximum shift.", default=0.0, ge=0, le=1, unit="of the image", source="CAM, section 4.2"
+    )
+    zoom: float = knob(
+        "Maximum change of size, by a factor from 1 - zoom to 1 + zoom.", default=0.0, ge=0, lt=1
+    )
+    shear: float = knob(
+        "Maximum shear.", default=0.0, ge=0, le=90, unit="degrees", source="CAM, section 4.2"
+    )
     trivial_augment: bool = knob(
         "Apply one random change of random strength to each image (TrivialAugment).",
         default=False,
@@ -84,7 +119,11 @@ class TestingKnobs(Knobs):
     )
 
     size: int | None = knob(
-        "Side of the crop; by default the encoder's own size.", default=None, ge=8, le=LARGEST_SIDE, unit="pixels"
+        "Side of the crop; by default the encoder's own size.",
+        default=None,
+        ge=8,
+        le=LARGEST_SIDE,
+        unit="pixels",
     )
     resize: int | None = knob(
         "Shorter side before the crop, bilinear; by default as `preprocessing` says.",

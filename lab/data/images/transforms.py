@@ -44,9 +44,13 @@ class Transform:
 
     def finish(self, images: torch.Tensor) -> torch.Tensor:
         """Normalise uint8 [... 3 h w] to float32 of the same shape."""
-        return F.normalize(F.to_dtype(images, torch.float32, scale=True), list(self.mean), list(self.std))
+        return F.normalize(
+            F.to_dtype(images, torch.float32, scale=True), list(self.mean), list(self.std)
+        )
 
-    def batch(self, images: Sequence[Image.Image | torch.Tensor], seeds: Sequence[int] | None = None) -> torch.Tensor:
+    def batch(
+        self, images: Sequence[Image.Image | torch.Tensor], seeds: Sequence[int] | None = None
+    ) -> torch.Tensor:
         """Transform several images to uint8 [n 3 size size]; `finish` makes them the encoder's input.
 
         Args:
@@ -77,7 +81,9 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     """
     chosen = AugmentationKnobs(size=size, **knobs)
     if chosen.scale_low > chosen.scale_high:
-        raise ValueError(f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}.")
+        raise ValueError(
+            f"scale_low must be at most scale_high, got {chosen.scale_low} and {chosen.scale_high}."
+        )
     scale = (chosen.scale_low, chosen.scale_high)
     ratio = (chosen.ratio_low, chosen.ratio_high)
     crop: Any
@@ -92,7 +98,11 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     if chosen.rotate or chosen.translate or chosen.zoom or chosen.shear:
         translate = (chosen.translate, chosen.translate)
         factors = (1 - chosen.zoom, 1 + chosen.zoom)
-        changes.append(v2.RandomAffine(chosen.rotate, translate=translate, scale=factors, shear=chosen.shear or None))
+        changes.append(
+            v2.RandomAffine(
+                chosen.rotate, translate=translate, scale=factors, shear=chosen.shear or None
+            )
+        )
     if chosen.jitter or chosen.hue:
         changes.append(v2.ColorJitter(chosen.jitter, chosen.jitter, chosen.jitter, chosen.hue))
     if chosen.trivial_augment:
@@ -101,11 +111,17 @@ def training(size: int, mean: Triple = HALF, std: Triple = HALF, **knobs: Any) -
     crops = None
     if chosen.crop == "resized" and not before and not changes:
         crops = Crops(size, scale, ratio, chosen.flip)
-    return Transform(v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops)
+    return Transform(
+        v2.Compose(steps), mean, std, random=True, ragged=chosen.crop == "whole", crops=crops
+    )
 
 
 def testing(
-    size: int, mean: Triple = HALF, std: Triple = HALF, own: Preprocessing | None = None, **knobs: Any
+    size: int,
+    mean: Triple = HALF,
+    std: Triple = HALF,
+    own: Preprocessing | None = None,
+    **knobs: Any,
 ) -> Transform:
     """Return the resize of the shorter side (or both) and the crop of the centre square of `size` (002).
 
@@ -116,11 +132,18 @@ def testing(
         ValueError: a knob of `TestingKnobs` is out of range, or `resize` is smaller than `size`.
     """
     chosen = TestingKnobs(size=size, **knobs)
-    if own is not None and chosen.preprocessing == "encoder" and chosen.resize is None and not chosen.squash:
+    if (
+        own is not None
+        and chosen.preprocessing == "encoder"
+        and chosen.resize is None
+        and not chosen.squash
+    ):
         return _own(size, mean, std, own)
     resize = chosen.resize or round(size * 256 / 227)
     if resize < size:
-        raise ValueError(f"resize must be at least the size of the crop, got {resize} for a crop of {size}.")
+        raise ValueError(
+            f"resize must be at least the size of the crop, got {resize} for a crop of {size}."
+        )
     sides = (resize, resize) if chosen.squash else resize
     geometry = v2.Compose([_Resize(sides, antialias=True), v2.CenterCrop(size), v2.PILToTensor()])
     return Transform(geometry, mean, std, random=False)
@@ -148,7 +171,9 @@ def whole(longest: int, mean: Triple = HALF, std: Triple = HALF) -> Transform:
 
     Images then differ in size and cannot be stacked: load them one at a time. Source: 000, section 4.3.
     """
-    return Transform(v2.Compose([_Shrink(longest), v2.PILToTensor()]), mean, std, random=False, ragged=True)
+    return Transform(
+        v2.Compose([_Shrink(longest), v2.PILToTensor()]), mean, std, random=False, ragged=True
+    )
 
 
 SLENDER = 16
@@ -176,7 +201,9 @@ class _Shrink:
         factor = self.longest / max(height, width)
         if factor >= 1:
             return image
-        return F.resize(image, [max(1, round(height * factor)), max(1, round(width * factor))], antialias=True)
+        return F.resize(
+            image, [max(1, round(height * factor)), max(1, round(width * factor))], antialias=True
+        )
 
 
 def seeds(seed: int, step: int, count: int) -> list[int]:

@@ -22,7 +22,10 @@ MOST_IMAGES = 200_000
 """Limits of what is unpacked of one file."""
 
 OUTSIDE = "file whose path leads out of the ZIP", "files whose paths lead out of the ZIP"
-REPEATED = "file that a later one of the same name replaces", "files that later ones of the same name replace"
+REPEATED = (
+    "file that a later one of the same name replaces",
+    "files that later ones of the same name replace",
+)
 UNWRITTEN = "file whose name cannot be written here", "files whose names cannot be written here"
 
 NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EILSEQ)
@@ -45,7 +48,11 @@ def unpack(file: BinaryIO, folder: Path) -> tuple[Path, str]:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"This file cannot be unpacked as a ZIP ({error}).") from None
     inside = list(folder.iterdir())
-    while len(inside) == 1 and inside[0].is_dir() and any(path.is_dir() for path in inside[0].iterdir()):
+    while (
+        len(inside) == 1
+        and inside[0].is_dir()
+        and any(path.is_dir() for path in inside[0].iterdir())
+    ):
         folder = inside[0]  # the folder of the classes was packed with them
         inside = list(folder.iterdir())
     return folder, " ".join(sentences(left_out))
@@ -63,10 +70,14 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
             member.filename = member.filename.replace("\\", "/")
     # Of several members of one name the last counts.
     latest = {_plain(member): member for member in files}
-    left_out[REPEATED] += [member.filename for member in files if latest[_plain(member)] is not member]
+    left_out[REPEATED] += [
+        member.filename for member in files if latest[_plain(member)] is not member
+    ]
     files = list(latest.values())
     images = [member for member in files if _is_image(archive, member, left_out)]
-    if images and not any(has_signature(_head(archive, member)) for member in images):  # images by name only
+    if images and not any(
+        has_signature(_head(archive, member)) for member in images
+    ):  # images by name only
         left_out[NO_IMAGE] += [member.filename for member in images]
         images = []
     if not images:
@@ -89,7 +100,9 @@ def _plain(member: zipfile.ZipInfo) -> str:
     return posixpath.normpath(member.filename)
 
 
-def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Path, left_out: LeftOut) -> None:
+def _extract(
+    archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Path, left_out: LeftOut
+) -> None:
     """Write images of a ZIP into a new folder, which appears only once all of them are written.
 
     Raises:
@@ -109,7 +122,9 @@ def _extract(archive: zipfile.ZipFile, images: list[zipfile.ZipInfo], folder: Pa
                         raise
                     left_out[UNWRITTEN].append(member.filename[-100:])
             if not any(path.is_file() for path in whole.rglob("*")):
-                raise ValueError(f"No image of this ZIP can be unpacked. {' '.join(sentences(left_out))}")
+                raise ValueError(
+                    f"No image of this ZIP can be unpacked. {' '.join(sentences(left_out))}"
+                )
             whole.rename(folder)
     except BaseException:
         if made_parent:
@@ -129,7 +144,9 @@ def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftO
         left_out[HIDDEN].append(member.filename)
         return False
     head = _head(archive, member)
-    if has_signature(head) or path.suffix.lower() in EXTENSIONS:  # a broken one is named when the folder is read
+    if (
+        has_signature(head) or path.suffix.lower() in EXTENSIONS
+    ):  # a broken one is named when the folder is read
         return True
     left_out[PHOTO if is_heic(head) else NO_IMAGE].append(member.filename)
     return False

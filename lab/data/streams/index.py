@@ -72,7 +72,9 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
         ValueError: there is no image.
         OSError: the disk is full or the folder of caches cannot be written.
     """
-    digest = hashlib.sha256(json.dumps([kind, list(identity), list(files)]).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(json.dumps([kind, list(identity), list(files)]).encode()).hexdigest()[
+        :16
+    ]
     path = cache_folder() / "indexes" / f"{kind}-{digest}.safetensors"
     if path.is_file():
         try:
@@ -84,7 +86,9 @@ def built(kind: str, identity: Sequence[Any], files: Sequence[str], images: Any)
     return ImageIndex(path)
 
 
-def write(path: Path, files: list[str], images: Iterable[IndexedImage], problems: list[str]) -> None:
+def write(
+    path: Path, files: list[str], images: Iterable[IndexedImage], problems: list[str]
+) -> None:
     """Write an index; memory while it is built is some 100 bytes an image and the names.
 
     Raises:
@@ -122,4 +126,6 @@ def write(path: Path, files: list[str], images: Iterable[IndexedImage], problems
         "names": packed.joined,
         "name_ends": packed.ends,
     }
-    arrays.write(path, columns, {"files": files, "class_names": class_names, "problems": problems[:100]})
+    arrays.write(
+        path, columns, {"files": files, "class_names": class_names, "problems": problems[:100]}
+    )

@@ -33,10 +33,16 @@ class StreamedSet(ImageSet):
         path=True,
         alias="root",
     )
-    test: float = knob("Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1)
-    validation: float = knob("Fraction of the training classes that are kept for validation.", default=0.2, ge=0, lt=1)
+    test: float = knob(
+        "Fraction of the classes that are kept for testing.", default=0.5, ge=0, lt=1
+    )
+    validation: float = knob(
+        "Fraction of the training classes that are kept for validation.", default=0.2, ge=0, lt=1
+    )
     split_seed: int = knob(
-        "Random seed of the split of the classes into training, validation and test.", default=0, ge=0
+        "Random seed of the split of the classes into training, validation and test.",
+        default=0,
+        ge=0,
     )
     _system = cast(Any, None)
     _opened_by = -1  # number of the process that opened the file system
@@ -62,8 +68,12 @@ class StreamedSet(ImageSet):
     def _read(self) -> ImageRecords:
         self.index = index = self._indexed()
         knobs = self.knobs
-        splits = class_disjoint(np.asarray(index.labels), knobs.split_seed, knobs.test, knobs.validation)
-        return ImageRecords(index.names, index.labels, index.class_names, splits, problems=index.problems)
+        splits = class_disjoint(
+            np.asarray(index.labels), knobs.split_seed, knobs.test, knobs.validation
+        )
+        return ImageRecords(
+            index.names, index.labels, index.class_names, splits, problems=index.problems
+        )
 
     @property
     def classes_sentence(self) -> str:

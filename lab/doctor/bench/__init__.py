@@ -37,7 +37,9 @@ QUICK: dict[str, dict[str, Any]] = {
 
 def sections() -> tuple[str, ...]:
     """Every section, sorted."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")))
+    return tuple(
+        sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    )
 
 
 def measure(chosen: tuple[str, ...] = (), quick: bool = False) -> Iterator[BenchRow]:
@@ -48,7 +50,9 @@ def measure(chosen: tuple[str, ...] = (), quick: bool = False) -> Iterator[Bench
     """
     for name in chosen or sections():
         if name not in sections():
-            raise ValueError(f"There is no benchmark section {name!r}; known: {', '.join(sections())}.")
+            raise ValueError(
+                f"There is no benchmark section {name!r}; known: {', '.join(sections())}."
+            )
         section = importlib.import_module(f"lab.doctor.bench.{name}")
         yield from section.measure(**(QUICK[name] if quick else {}))
 

@@ -33,7 +33,9 @@ class BenchRow:
 class Medians(dict[str, float]):
     """Median seconds of each work."""
 
-    def row(self, work: str, section: str, name: str, setting: str, base: str | None = None) -> BenchRow:
+    def row(
+        self, work: str, section: str, name: str, setting: str, base: str | None = None
+    ) -> BenchRow:
         """The seconds of a work, or their ratio to those of another one."""
         value, unit = (self[work], "s") if base is None else (self[work] / self[base], "x")
         return BenchRow(section, name, setting, value, unit, base or "")
@@ -94,7 +96,9 @@ def around(anchors: np.ndarray, n: int, noise: float, seed: int) -> EmbeddingSet
     labels = rng.permutation(np.arange(n) % len(anchors))
     vectors = rng.standard_normal((n, anchors.shape[1]), dtype=np.float32)
     vectors *= np.float32(noise)
-    for start in range(0, n, 4096):  # in parts, so that a memory reading sees the embeddings and nothing else
+    for start in range(
+        0, n, 4096
+    ):  # in parts, so that a memory reading sees the embeddings and nothing else
         part = vectors[start : start + 4096]
         part += anchors[labels[start : start + 4096]]
         part /= np.linalg.norm(part, axis=1, keepdims=True)

@@ -40,7 +40,9 @@ def _processes() -> BaseContext:
 
     Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.
     """
-    if not sys.platform.startswith("linux"):  # macOS has fork, but its libraries may end a process that went on
+    if not sys.platform.startswith(
+        "linux"
+    ):  # macOS has fork, but its libraries may end a process that went on
         return get_context("spawn")
     before = dict(os.environ)
     os.environ |= children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000", "PYTHONSAFEPATH": "1"})
@@ -68,5 +70,7 @@ def _peak(prepare: Prepare, arguments: dict[str, Any]) -> float:
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     work()
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
     return (most - start) / 1e6

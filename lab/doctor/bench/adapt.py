@@ -23,10 +23,23 @@ def measure(rows: int = 10_000, width: int = 512, classes: int = 1_000) -> Itera
     setting = f"{rows:,} vectors of {width} numbers, recall_at_k"
     with tempfile.TemporaryDirectory() as root:
         names = [f"class {label}" for label in labels]
-        source = from_embeddings(vectors, names, normalise=True, measure=False, name="vectors", runs=root)
+        source = from_embeddings(
+            vectors, names, normalise=True, measure=False, name="vectors", runs=root
+        )
         begin = time.perf_counter()
         made = adapt(source, runs=root, training={"device": "cpu"})
-        yield BenchRow("adapt", "linear head, whole", setting, time.perf_counter() - begin, "s", "goal at 10,000: 15 s")
+        yield BenchRow(
+            "adapt",
+            "linear head, whole",
+            setting,
+            time.perf_counter() - begin,
+            "s",
+            "goal at 10,000: 15 s",
+        )
     found = made.comparison
-    against = f"95 % interval over classes {found.difference.low:+.3f} to {found.difference.high:+.3f}"
-    yield BenchRow("adapt", f"{found.column}, difference", setting, found.difference.mean, "share", against)
+    against = (
+        f"95 % interval over classes {found.difference.low:+.3f} to {found.difference.high:+.3f}"
+    )
+    yield BenchRow(
+        "adapt", f"{found.column}, difference", setting, found.difference.mean, "share", against
+    )

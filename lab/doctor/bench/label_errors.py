@@ -37,7 +37,13 @@ def measure(
         begin = time.perf_counter()
         made = result_of(of_images(images))
         vectors, labels = made.vectors, np.unique(made.labels, return_inverse=True)[1]
-        yield BenchRow("label_errors", "features", f"{name}, {len(labels)} images", time.perf_counter() - begin, "s")
+        yield BenchRow(
+            "label_errors",
+            "features",
+            f"{name}, {len(labels)} images",
+            time.perf_counter() - begin,
+            "s",
+        )
         for kind in ("random", "similar"):
             for rate in rates if kind == "random" else [rate for rate in rates if rate]:
                 runs = [_trial(vectors, labels, kind, rate, seed) for seed in range(seeds)]
@@ -52,16 +58,28 @@ def _rows(setting: str, trials: np.ndarray, rate: float) -> Iterator[BenchRow]:
         for words, other in (("cleanlab", cleanlab), ("vote of 5", vote)):
             yield BenchRow("label_errors", f"mAP of {words}", setting, other.mean(), "share")
             gain = Estimate.of(ours - other)
-            against = words if gain.half is None else f"{words}; 95 % interval over seeds ± {gain.half:.3f}"
-            yield BenchRow("label_errors", "mAP, difference", setting, (ours - other).mean(), "share", against)
-        yield BenchRow("label_errors", "errors planted in the first 10", setting, found.mean(), "images")
-    yield BenchRow("label_errors", "errors expected in the first 10", setting, expected.mean(), "images")
+            against = (
+                words
+                if gain.half is None
+                else f"{words}; 95 % interval over seeds ± {gain.half:.3f}"
+            )
+            yield BenchRow(
+                "label_errors", "mAP, difference", setting, (ours - other).mean(), "share", against
+            )
+        yield BenchRow(
+            "label_errors", "errors planted in the first 10", setting, found.mean(), "images"
+        )
+    yield BenchRow(
+        "label_errors", "errors expected in the first 10", setting, expected.mean(), "images"
+    )
     off = np.abs(expected - found).mean()
     yield BenchRow("label_errors", "distance of the two", setting, off, "images")
     yield BenchRow("label_errors", "seconds", setting, seconds.mean(), "s")
 
 
-def _trial(vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed: int) -> tuple[float, ...]:
+def _trial(
+    vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed: int
+) -> tuple[float, ...]:
     """Average precisions of ours, cleanlab's and the vote's ranking; errors expected and planted in our first ten;
     seconds. Cleanlab ranks all images by the probability of their own label, out of the same folds as ours."""
     from cleanlab.rank import get_label_quality_scores
@@ -83,17 +101,27 @@ def _trial(vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed
     return *scores, expected, float(planted[found.rows[:10]].sum()), seconds
 
 
-def plant(vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def plant(
+    vectors: np.ndarray, labels: np.ndarray, kind: str, rate: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Labels [n] of which that share is wrong, and which these are; labels are 0..c-1.
 
     kind: `random`, any other class; `similar`, the class whose mean is most similar.
     """
-    rng, classes, wrong = np.random.default_rng((11, seed)), int(labels.max()) + 1, np.zeros(len(labels), bool)
+    rng, classes, wrong = (
+        np.random.default_rng((11, seed)),
+        int(labels.max()) + 1,
+        np.zeros(len(labels), bool),
+    )
     wrong[rng.permutation(len(labels))[: round(rate * len(labels))]] = True
     means = np.stack([vectors[labels == one].mean(0) for one in range(classes)])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     nearest = (means @ means.T - 9 * np.eye(classes)).argmax(1)
-    other = nearest[labels] if kind == "similar" else (labels + rng.integers(1, classes, len(labels))) % classes
+    other = (
+        nearest[labels]
+        if kind == "similar"
+        else (labels + rng.integers(1, classes, len(labels))) % classes
+    )
     return np.where(wrong, other, labels), wrong
 
 
@@ -109,7 +137,9 @@ def _vote(vectors: np.ndarray, given: np.ndarray, k: int = 5) -> np.ndarray:
     from lab import search
     from lab.core.results import EmbeddingSet
 
-    unit = EmbeddingSet(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), given, np.arange(len(given)))
+    unit = EmbeddingSet(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), given, np.arange(len(given))
+    )
     near = search.create("exact", k=k).build(unit).rank(unit, same_source=True).neighbours
     votes = (given[near][:, :, None] == given[near][:, None, :]).sum(2)
     own = (given[near] == given[:, None]).sum(1)
@@ -137,7 +167,12 @@ class Drawn(ImageSet):
             rng = np.random.default_rng((2, row))
             pictures.append(_photographed(draw(np.random.default_rng((1, label)), rng), rng))
         self._pixels = np.stack(pictures)
-        return ImageRecords([str(row) for row in range(len(labels))], labels, [str(one) for one in range(classes)], {})
+        return ImageRecords(
+            [str(row) for row in range(len(labels))],
+            labels,
+            [str(one) for one in range(classes)],
+            {},
+        )
 
     @property
     def pixels(self) -> np.ndarray:
@@ -149,12 +184,17 @@ Y, X = np.mgrid[0:SIDE, 0:SIDE] / SIDE
 
 def _texture(own: np.random.Generator, rng: np.random.Generator) -> np.ndarray:
     """Two crossing waves in two colours, [h w 3]. own: draws what a class has in common; rng: what an image has."""
-    waves, (lengths, between) = np.zeros((SIDE, SIDE)), (own.uniform(3, 14, 2), own.uniform(0.3, 1.5))
+    waves, (lengths, between) = (
+        np.zeros((SIDE, SIDE)),
+        (own.uniform(3, 14, 2), own.uniform(0.3, 1.5)),
+    )
     colours, hardness = own.uniform(40, 215, (2, 3)) + rng.normal(0, 30, (2, 3)), own.uniform(1, 6)
     turned, scale = rng.normal(0, 0.35), np.exp(rng.normal(0, 0.2))
     for length, angle in zip(lengths * scale, (turned, turned + between), strict=True):
         bent = 0.8 * np.sin(2 * np.pi * (Y * rng.uniform(0.3, 1) + rng.uniform()))
-        waves += np.sin(2 * np.pi * length * (X * np.cos(angle) + Y * np.sin(angle)) + rng.uniform(0, 6) + bent)
+        waves += np.sin(
+            2 * np.pi * length * (X * np.cos(angle) + Y * np.sin(angle)) + rng.uniform(0, 6) + bent
+        )
     mixed = 1 / (1 + np.exp(-hardness * waves[..., None]))
     return mixed * colours[0] + (1 - mixed) * colours[1]
 
@@ -164,22 +204,37 @@ def _shape(own: np.random.Generator, rng: np.random.Generator) -> np.ndarray:
     radii, colour = own.uniform(0.35, 1, 2 * own.integers(3, 8)), own.uniform(30, 225, 3)
     ground = rng.uniform(20, 235, (4, 3))
     x, y = X[..., None], Y[..., None]
-    picture = (ground[0] * (1 - x) + ground[1] * x) * (1 - y) + (ground[2] * (1 - x) + ground[3] * x) * y
+    picture = (ground[0] * (1 - x) + ground[1] * x) * (1 - y) + (
+        ground[2] * (1 - x) + ground[3] * x
+    ) * y
     canvas = Image.fromarray(picture.astype(np.uint8))
     draw = ImageDraw.Draw(canvas)
     for left, top, size in rng.uniform((0, 0, 3), (SIDE, SIDE, 14), (6, 3)):
-        draw.ellipse((left - size, top - size, left + size, top + size), fill=tuple(rng.integers(0, 255, 3).tolist()))
+        draw.ellipse(
+            (left - size, top - size, left + size, top + size),
+            fill=tuple(rng.integers(0, 255, 3).tolist()),
+        )
     size, (left, top) = SIDE * rng.uniform(0.24, 0.42), SIDE * rng.uniform(0.36, 0.64, 2)
     angles = rng.uniform(-0.6, 0.6) + np.linspace(0, 2 * np.pi, len(radii), endpoint=False)
-    corners = np.stack([left + size * radii * np.cos(angles), top + size * radii * np.sin(angles)], 1)
+    corners = np.stack(
+        [left + size * radii * np.cos(angles), top + size * radii * np.sin(angles)], 1
+    )
     fill = (colour + rng.normal(0, 35, 3)).clip(0, 255).astype(int)
-    draw.polygon([tuple(one) for one in corners.tolist()], fill=tuple(fill.tolist()), outline=(0, 0, 0))
+    draw.polygon(
+        [tuple(one) for one in corners.tolist()], fill=tuple(fill.tolist()), outline=(0, 0, 0)
+    )
     return np.asarray(canvas, np.float64)
 
 
 def _photographed(picture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Uneven light, blur and the noise of a camera; uint8."""
-    light = rng.uniform(0.5, 1.2) + rng.uniform(-0.5, 0.5) * (X - 0.5) + rng.uniform(-0.5, 0.5) * (Y - 0.5)
+    light = (
+        rng.uniform(0.5, 1.2)
+        + rng.uniform(-0.5, 0.5) * (X - 0.5)
+        + rng.uniform(-0.5, 0.5) * (Y - 0.5)
+    )
     lit = Image.fromarray((picture * light[..., None]).clip(0, 255).astype(np.uint8))
     blurred = np.asarray(lit.filter(ImageFilter.GaussianBlur(rng.uniform(0, 1.6))), np.float64)
-    return (blurred + rng.normal(0, rng.uniform(2, 16), picture.shape)).clip(0, 255).astype(np.uint8)
+    return (
+        (blurred + rng.normal(0, rng.uniform(2, 16), picture.shape)).clip(0, 255).astype(np.uint8)
+    )

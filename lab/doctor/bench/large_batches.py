@@ -47,7 +47,9 @@ def measure(
 
         return work
 
-    works = {"plain": step(None, 0)} | {name: step(chunk, int(share * batch / chunk)) for name, share in SHARES.items()}
+    works = {"plain": step(None, 0)} | {
+        name: step(chunk, int(share * batch / chunk)) for name, share in SHARES.items()
+    }
     seconds = medians(works, repeats, ["plain"])
     yield seconds.row("plain", "large_batches", "plain step", setting)
     for name in SHARES:
@@ -64,16 +66,25 @@ def measure(
         yield BenchRow("large_batches", f"{name}, peak memory", setting, megabytes, "MB")
 
 
-def parts(backbone: str, batch: int, image_size: int) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
+def parts(
+    backbone: str, batch: int, image_size: int
+) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor]:
     """An encoder with random weights and frozen batch normalisation, images [n 3 s s], labels [n] of four each."""
     torch.manual_seed(0)
     encoder = encoders.create(
-        "timm_model", backbone=backbone, pretrained=False, freeze_batchnorm=True, image_size=image_size, dim=512
+        "timm_model",
+        backbone=backbone,
+        pretrained=False,
+        freeze_batchnorm=True,
+        image_size=image_size,
+        dim=512,
     )
     return encoder, torch.randn(batch, 3, image_size, image_size), torch.arange(batch) // 4
 
 
-def prepared_step(backbone: str, batch: int, image_size: int, chunk: int | None, kept: str) -> Callable[[], object]:
+def prepared_step(
+    backbone: str, batch: int, image_size: int, chunk: int | None, kept: str
+) -> Callable[[], object]:
     """One step's gradients, after a small one that loads code; `kept` names a share of `SHARES`."""
     encoder, images, labels = parts(backbone, batch, image_size)
     loss = losses.create(LOSS)

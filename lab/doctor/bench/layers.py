@@ -15,7 +15,9 @@ from lab.doctor.bench._measure import BenchRow
 from lab.doctor.bench.label_errors import DRAWN, Drawn
 
 
-def measure(sets: tuple[str, ...] = ("emoji7", "letters", "digits", "textures", "shapes")) -> Iterator[BenchRow]:
+def measure(
+    sets: tuple[str, ...] = ("emoji7", "letters", "digits", "textures", "shapes"),
+) -> Iterator[BenchRow]:
     """Seconds, first answers right of the output and of the chosen layer, and the gain with its interval."""
     for name in sets:
         with tempfile.TemporaryDirectory() as root:
@@ -29,14 +31,18 @@ def measure(sets: tuple[str, ...] = ("emoji7", "letters", "digits", "textures", 
         against = f"95 % interval {gain.low:+.3f} to {gain.high:+.3f}"
         yield BenchRow("layers", "seconds", setting, seconds, "s")
         yield BenchRow("layers", "r@1 as it came", setting, float(found.right[0].mean()), "share")
-        yield BenchRow("layers", "r@1 of the chosen layer", setting, float(found.told.mean()), "share", chosen)
+        yield BenchRow(
+            "layers", "r@1 of the chosen layer", setting, float(found.told.mean()), "share", chosen
+        )
         yield BenchRow("layers", "r@1, difference", setting, gain.mean, "share", against)
 
 
 def _folder(kind: str, folder: Path) -> Path:
     """Write the drawn pictures as class folders."""
     images = Drawn(kind)
-    for number, (pixels, label) in enumerate(zip(images.pixels, images.labels.tolist(), strict=True)):
+    for number, (pixels, label) in enumerate(
+        zip(images.pixels, images.labels.tolist(), strict=True)
+    ):
         place = folder / f"{label:03d}"
         place.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).save(place / f"{number}.png")

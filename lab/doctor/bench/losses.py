@@ -39,7 +39,9 @@ HEAVY = 2_000_000_000
 
 def cases() -> dict[str, tuple[type[Loss], dict[str, Any]]]:
     """Every row by its name: a loss of the catalogue and its knobs."""
-    made: dict[str, tuple[type[Loss], dict[str, Any]]] = {name: (kind, {}) for name, kind in losses.entries().items()}
+    made: dict[str, tuple[type[Loss], dict[str, Any]]] = {
+        name: (kind, {}) for name, kind in losses.entries().items()
+    }
     return made | {"recall_at_k with simix": (losses.get("recall_at_k"), {"simix": True})}
 
 
@@ -75,7 +77,9 @@ def measure(
                 f"bare step by {product}": partial(bare_step, rows, product) for product in PRODUCTS
             }
             bare = list(works)
-            works |= {name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)}
+            works |= {
+                name: step(name, rows, labels) for name in cases() if fits(name, n, d, per_class)
+            }
             works[PLAIN] = step("recall_at_k", rows, labels, path="plain")
             taken = medians(works, repeats, bare)
             yield from taken.rows("losses", f"n={n} d={d} m={per_class} {kind}", bare)
@@ -91,7 +95,9 @@ def measure(
         works = {"theirs": prepare(n=n, **sized), "ours": prepared_step(name, n, **sized)}
         taken = medians(works, repeats)
         setting = f"n={n} d={d} m={per_class} untrained"
-        yield BenchRow("losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer)
+        yield BenchRow(
+            "losses", f"{name}, times quicker", setting, taken["theirs"] / taken["ours"], "x", peer
+        )
         yield _memory(f"{name} of {peer}", prepare, n=n, **sized)
 
 
@@ -104,7 +110,9 @@ def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
     times = PRODUCTS[product]
     parts: tuple[list[Tensor], list[Tensor]] = [], []
     for some in rows.split(AT_ONCE):
-        similarities = times(some, rows)  # a strip of a symmetric matrix, whose transpose a backward step takes
+        similarities = times(
+            some, rows
+        )  # a strip of a symmetric matrix, whose transpose a backward step takes
         for gradient in parts:
             gradient.append(times(similarities, rows.T))
     return parts
@@ -149,7 +157,9 @@ def naive_smooth_ap(embeddings: Tensor, labels: Tensor, step: Surrogate) -> Tens
     similarities = embeddings @ embeddings.T
     eye = torch.eye(n, dtype=torch.bool)
     positive = (labels[:, None] == labels) & ~eye
-    counted = ~eye[None] & ~eye[:, None]  # [query, ranked item, other item]: other is neither the query nor the item
+    counted = (
+        ~eye[None] & ~eye[:, None]
+    )  # [query, ranked item, other item]: other is neither the query nor the item
     above = step(similarities[:, None, :] - similarities[:, :, None]) * counted
     rank = 1 + above.sum(2)
     rank_among_positives = 1 + (above * positive[:, None]).sum(2)

@@ -49,20 +49,27 @@ def measure(
             setting = f"n={n} d={d} k={k} {kind}"
             images = embeddings(n, d, kind)
             works: dict[str, Callable[[], object]] = {
-                f"bare product by {product}": partial(bare_product, images, product) for product in PRODUCTS
+                f"bare product by {product}": partial(bare_product, images, product)
+                for product in PRODUCTS
             }
             bare = list(works)
             for path in ("compiled", "plain") if n <= PLAIN_AT_MOST else ("compiled",):
                 works[path] = partial(all_metrics, images, k, path)
             yield from medians(works, repeats, bare).rows("metrics", setting, bare)
             megabytes = extra_megabytes(prepared, n=n, d=d, kind=kind, k=k)
-            yield BenchRow("metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB")
+            yield BenchRow(
+                "metrics", "compiled, memory beyond the embeddings", setting, megabytes, "MB"
+            )
     yield _against_library(library_size, d, repeats)
 
 
 def all_metrics(images: EmbeddingSet, k: int, path: str) -> dict[str, float]:
     """Every ranking metric of a set searched among itself."""
-    ranking = search.create("exact", k=k, path=path, device="cpu").build(images).rank(images, same_source=True)
+    ranking = (
+        search.create("exact", k=k, path=path, device="cpu")
+        .build(images)
+        .rank(images, same_source=True)
+    )
     evidence = Evidence(ranking, images, images)
     return {c: v for name in COLUMNS for c, v in metrics.create(name)(evidence).values.items()}
 
@@ -86,7 +93,12 @@ def _against_library(n: int, d: int, repeats: int) -> BenchRow:
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 
     images = embeddings(n, d, "trained")
-    include = ("mean_average_precision", "mean_average_precision_at_r", "r_precision", "mean_reciprocal_rank")
+    include = (
+        "mean_average_precision",
+        "mean_average_precision_at_r",
+        "r_precision",
+        "mean_reciprocal_rank",
+    )
     calculator = AccuracyCalculator(include=include, k=n - 1)
     vectors, labels = torch.from_numpy(images.vectors), torch.from_numpy(images.labels)
     ours = medians({"ours": partial(all_metrics, images, 10, "compiled")}, repeats)["ours"]

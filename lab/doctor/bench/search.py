@@ -38,7 +38,10 @@ def measure(
     for anchors, items in cases:
         setting = f"{anchors} anchors, {items} items, d={d} k={k}"
         places = centres(anchors, d, seed=0)
-        gallery, query_vectors = around(places, items, NOISE, seed=1), around(places, queries, NOISE, seed=2).vectors
+        gallery, query_vectors = (
+            around(places, items, NOISE, seed=1),
+            around(places, queries, NOISE, seed=2).vectors,
+        )
         flat = faiss.IndexFlatIP(d)
         flat.add(gallery.vectors)
         rows = torch.from_numpy(gallery.vectors)
@@ -51,15 +54,23 @@ def measure(
         right = flat.search(query_vectors, k)[1]
         lists = max(1, round(items**0.5))
         indexes = {
-            "two-stage, 1 anchor": create("two_stage", k=k, probes=1, device="cpu").build(gallery, anchors=places),
-            "two-stage, 2 anchors": create("two_stage", k=k, probes=2, device="cpu").build(gallery, anchors=places),
-            "faiss ivf, 8 probes": search.create("faiss_ivf", k=k, lists=lists, probes=8, device="cpu").build(gallery),
+            "two-stage, 1 anchor": create("two_stage", k=k, probes=1, device="cpu").build(
+                gallery, anchors=places
+            ),
+            "two-stage, 2 anchors": create("two_stage", k=k, probes=2, device="cpu").build(
+                gallery, anchors=places
+            ),
+            "faiss ivf, 8 probes": search.create(
+                "faiss_ivf", k=k, lists=lists, probes=8, device="cpu"
+            ).build(gallery),
         }
         for single in (True, False):
             yield from _speeds(brute, indexes, query_vectors, setting, repeats, single)
         for name, index in indexes.items():
             neighbours = index.neighbours(query_vectors, k)[1]
-            recall = np.mean([len(np.intersect1d(a, b)) / k for a, b in zip(neighbours, right, strict=True)])
+            recall = np.mean(
+                [len(np.intersect1d(a, b)) / k for a, b in zip(neighbours, right, strict=True)]
+            )
             yield BenchRow("search", f"{name}, recall@{k}", setting, float(recall), "share")
 
 
@@ -74,7 +85,9 @@ def _speeds(
     how, times = ("one at a time", 25) if single else ("in batch", 1)
     # Another query each time: a file that was just read would come from the cache.
     turn = cycle(np.split(query_vectors, len(query_vectors)) if single else [query_vectors])
-    finders = brute | {name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()}
+    finders = brute | {
+        name: lambda some, index=index: index.neighbours(some) for name, index in indexes.items()
+    }
 
     def work(find: Callable) -> Callable[[], list]:
         return lambda: [find(next(turn)) for _ in range(times)]
@@ -85,4 +98,6 @@ def _speeds(
     for name, taken in seconds.items():
         yield BenchRow("search", f"{name}, {how}", setting, taken * each, "us")
     for name in indexes:
-        yield BenchRow("search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best)
+        yield BenchRow(
+            "search", f"{name}, {how}", setting, seconds[best] / seconds[name], "x", best
+        )

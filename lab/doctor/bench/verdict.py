@@ -29,7 +29,9 @@ def measure(steps: int = 400, batch_size: int = 128, size: int = 32) -> Iterator
         spent, checkups, last, number = 0.0, 0.0, time.perf_counter(), 0
         for record in lab.runs.execute(run):
             now = time.perf_counter()
-            of_checkup = record.kind == "checkup" or "training images" in getattr(record, "what", "")
+            of_checkup = record.kind == "checkup" or "training images" in getattr(
+                record, "what", ""
+            )
             of_checkup |= "pixels" in getattr(record, "what", "")
             checkups += (now - last) if of_checkup else 0.0
             number += record.kind == "checkup"

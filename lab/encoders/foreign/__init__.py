@@ -63,8 +63,13 @@ class ForeignEncoder(nn.Module):
         config = getattr(model, "pretrained_cfg", None)  # of a model of timm that a function made
         config = config if isinstance(config, Mapping) else {}
         self.preprocessing = Preprocessing.of(config) if config else None
-        of_timm = {**config, "input_size": config["input_size"][-1]} if "input_size" in config else config
-        says = {name: getattr(model, name, None) or of_timm.get(name) for name in ("input_size", "mean", "std")}
+        of_timm = (
+            {**config, "input_size": config["input_size"][-1]} if "input_size" in config else config
+        )
+        says = {
+            name: getattr(model, name, None) or of_timm.get(name)
+            for name in ("input_size", "mean", "std")
+        }
         self.input_size = int(seen.size or says["input_size"] or SIDE)
         self.mean = tuple(seen.mean or says["mean"] or IMAGENET[0])
         self.std = tuple(seen.std or says["std"] or IMAGENET[1])
@@ -76,9 +81,15 @@ class ForeignEncoder(nn.Module):
             ValueError: the model does not make a table of features.
         """
         features = self.model(images)
-        if torch.compiler.is_compiling():  # of an export: looking at the number of images would fix it
+        if (
+            torch.compiler.is_compiling()
+        ):  # of an export: looking at the number of images would fix it
             return features
-        if not isinstance(features, torch.Tensor) or features.ndim != 2 or len(features) != len(images):
+        if (
+            not isinstance(features, torch.Tensor)
+            or features.ndim != 2
+            or len(features) != len(images)
+        ):
             shape = list(features.shape) if hasattr(features, "shape") else type(features).__name__
             raise ValueError(
                 f"An encoder makes features [n d] of images [n 3 h w]; this one makes {shape} of {list(images.shape)}."
@@ -90,7 +101,9 @@ class ForeignEncoder(nn.Module):
         return F.normalize(self.raw(images).float(), dim=1)
 
 
-def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen(), pretrained: bool = True) -> Any:
+def encoder_of(
+    word: str, weights: str | None = None, seen: Seen = Seen(), pretrained: bool = True
+) -> Any:
     """An encoder on the CPU in evaluation mode.
 
     Args:
@@ -104,17 +117,28 @@ def encoder_of(word: str, weights: str | None = None, seen: Seen = Seen(), pretr
         ValueError: there is no such encoder, or it cannot be read.
     """
     if Path(word).suffix.lower() in WEIGHTS:
-        raise ValueError(f"{word} is a file of weights, which are of some model: name it, with --weights {word}.")
+        raise ValueError(
+            f"{word} is a file of weights, which are of some model: name it, with --weights {word}."
+        )
     if kind_of(word) == PROGRAM:
         if weights:
-            raise ValueError(f"{word} brings its own weights; --weights goes with the name of a model.")
+            raise ValueError(
+                f"{word} brings its own weights; --weights goes with the name of a model."
+            )
         return ForeignEncoder(opened_program(word), seen).eval()
     if word in _catalogued():
         if weights:
-            raise ValueError(f"{word} takes no file of weights; --weights goes with the name of a model of timm.")
+            raise ValueError(
+                f"{word} takes no file of weights; --weights goes with the name of a model of timm."
+            )
         knobs = {"pretrained": pretrained} if not is_untrained(word) else {}
         return _seeing(lab.encoders.create(word, dim=None, **knobs), seen).eval()
-    of_timm = {"backbone": word, "weights": weights, "image_size": seen.size, "pretrained": pretrained}
+    of_timm = {
+        "backbone": word,
+        "weights": weights,
+        "image_size": seen.size,
+        "pretrained": pretrained,
+    }
     return _seeing(lab.encoders.create("timm_model", dim=None, **of_timm), seen).eval()
 
 
@@ -142,7 +166,11 @@ def program_record(program: nn.Module | str) -> dict[str, str]:
     if not isinstance(program, str):
         words = type(program).__qualname__
         module = type(program).__module__
-        file = None if module.partition(".")[0] == "torch" else getattr(sys.modules.get(module), "__file__", None)
+        file = (
+            None
+            if module.partition(".")[0] == "torch"
+            else getattr(sys.modules.get(module), "__file__", None)
+        )
     elif Path(program).suffix.lower() in FILES:
         words = program
         file = str(Path(program).expanduser())
@@ -206,9 +234,13 @@ def made_by(word: str) -> Any:
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError, TypeError) as error:
-        raise ValueError(f"{word} cannot be called without arguments to make an encoder: {error}.") from None
+        raise ValueError(
+            f"{word} cannot be called without arguments to make an encoder: {error}."
+        ) from None
     if not callable(made):
-        raise ValueError(f"{word} returned {type(made).__name__}, nothing that can be called with images.")
+        raise ValueError(
+            f"{word} returned {type(made).__name__}, nothing that can be called with images."
+        )
     return made
 
 
@@ -216,11 +248,15 @@ def _program(path: Path) -> Any:
     """The program in a file of one of `FILES`; what its own library says against it is a sentence about the file."""
     kind, read = FILES[path.suffix.lower()]
     try:
-        with warnings.catch_warnings(category=FutureWarning, action="ignore"):  # that torch.export succeeds TorchScript
+        with warnings.catch_warnings(
+            category=FutureWarning, action="ignore"
+        ):  # that torch.export succeeds TorchScript
             return read(path)
     except Exception as error:  # each library raises kinds of its own
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        other = f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
+        other = (
+            f"; of weights, name the model, with --weights {path}" if path.suffix == ".pt" else ""
+        )
         raise ValueError(f"{path} is not {kind} that can be read here ({reason}){other}.") from None
 
 
@@ -251,7 +287,10 @@ class _Exported(_Pixels):
         self.program = program.module()
         example = program.example_inputs
         first = next(iter(example[0]), None) if example else None
-        self._takes(None if first is None else int(first.shape[-1]), first is not None and first.dtype == torch.uint8)
+        self._takes(
+            None if first is None else int(first.shape[-1]),
+            first is not None and first.dtype == torch.uint8,
+        )
 
     def train(self, mode: bool = True) -> _Exported:
         """The program has one mode only, and refuses to be asked for another."""
@@ -277,12 +316,15 @@ class _Onnx(_Pixels):
         self._takes(first.shape[-1], first.type == "tensor(uint8)")
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return torch.from_numpy(self.session.run(None, {self.input: self._seen(images).cpu().numpy()})[0])
+        return torch.from_numpy(
+            self.session.run(None, {self.input: self._seen(images).cpu().numpy()})[0]
+        )
 
 
 FILES: dict[str, tuple[str, Callable[[Path], Any]]] = {
     **dict.fromkeys(
-        (".ts", ".pt", ".torchscript"), ("a TorchScript program", partial(torch.jit.load, map_location="cpu"))
+        (".ts", ".pt", ".torchscript"),
+        ("a TorchScript program", partial(torch.jit.load, map_location="cpu")),
     ),
     ".pt2": ("a program of torch.export", _Exported),
     ".onnx": ("an ONNX model", _Onnx),

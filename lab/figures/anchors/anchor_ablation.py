@@ -10,7 +10,18 @@ from lab import losses
 from lab.core import style
 from lab.core.estimates import deviation
 from lab.figures import _toy
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks, once, panel
+from lab.figures._base import (
+    BESIDE,
+    DOTTED,
+    LEFT,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    knob,
+    marks,
+    once,
+    panel,
+)
 
 
 class AnchorAblation(Figure):
@@ -25,7 +36,11 @@ class AnchorAblation(Figure):
     m: float = knob("Radius around each anchor.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
     p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
     init_scale: float = knob(
-        "Standard deviation of random anchors; CAM does not state its own.", default=0.01, ge=0.001, le=10, scale="log"
+        "Standard deviation of random anchors; CAM does not state its own.",
+        default=0.01,
+        ge=0.001,
+        le=10,
+        scale="log",
     )
     steps: int = knob("Training steps.", default=60, ge=1, le=150)
     classes: int = knob("Number of classes and of dimensions.", default=8, ge=2, le=12)
@@ -38,7 +53,9 @@ class AnchorAblation(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         rows = []
-        for init, repeller, min_norm in itertools.product(("base", "random"), (True, False), (True, False)):
+        for init, repeller, min_norm in itertools.product(
+            ("base", "random"), (True, False), (True, False)
+        ):
             parts = {"init": init, "repeller": repeller, "min_norm": min_norm}
             settings = {
                 **parts,
@@ -48,7 +65,9 @@ class AnchorAblation(Figure):
                 "p": k.p if min_norm else 0.0,
             }
             knobs = tuple(settings.items())
-            runs = np.array([once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)])
+            runs = np.array(
+                [once(_run, seed, k.classes, k.noise, k.steps, knobs) for seed in range(k.seeds)]
+            )
             mean = runs.mean(axis=0)
             spread = deviation(runs, axis=0)
             rows.append({**parts, "mean": mean[0], "deviation": spread[0], "apart": mean[1]})
@@ -90,7 +109,11 @@ class AnchorAblation(Figure):
             marks(figure, index, name, scores, variants, size=13, error_x=bars, **panel(1, init))
             marks(figure, index, name, distances, variants, size=13, error_x=None, **panel(2, init))
         figure.add_vline(
-            x=2 * m, line=DOTTED, annotation_text="2m: the repeller ends ", annotation_position="top left", **BESIDE
+            x=2 * m,
+            line=DOTTED,
+            annotation_text="2m: the repeller ends ",
+            annotation_position="top left",
+            **BESIDE,
         )
         figure.update_xaxes(range=[0, 1], **LEFT)
         figure.update_xaxes(rangemode="tozero", **BESIDE)
@@ -106,14 +129,18 @@ class AnchorAblation(Figure):
         )
 
 
-def _run(seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[str, Any], ...]) -> tuple[float, float]:
+def _run(
+    seed: int, classes: int, noise: float, steps: int, knobs: tuple[tuple[str, Any], ...]
+) -> tuple[float, float]:
     """Train once; return the mAP on unseen points and the mean distance between the anchors at the end."""
     toy = _toy.hidden_classes(classes, 16, noise=noise, shared=True, seed=seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         loss = losses.create("class_anchor_margin", num_classes=classes, dim=classes, **dict(knobs))
     anchors: Any = loss.anchors
-    score = _toy.train(loss, toy, dim=classes, steps=steps, normalise=False, seed=seed).test[-1]["AP"]
+    score = _toy.train(loss, toy, dim=classes, steps=steps, normalise=False, seed=seed).test[-1][
+        "AP"
+    ]
     return score, float(torch.pdist(anchors.detach().double()).mean())
 
 

@@ -9,7 +9,11 @@ from lab.figures import _toy
 from lab.figures._base import knob
 from lab.figures._toy_sweep import Axis, Data, ToySweep, data_knob
 
-LOSSES = {"cross-entropy": "cross_entropy", "contrastive": "contrastive", "class anchors": "class_anchor_margin"}
+LOSSES = {
+    "cross-entropy": "cross_entropy",
+    "contrastive": "contrastive",
+    "class anchors": "class_anchor_margin",
+}
 
 
 class AnchorComparison(ToySweep):
@@ -24,9 +28,24 @@ class AnchorComparison(ToySweep):
     note = "mean and deviation over {seeds} seeds, {classes} classes"
     words = "mAP by {title}, from {first} to {last}"
     axes = {
-        "dim": Axis("width of the embeddings (log scale)", (2, 4, 8, 16, 32), ("anchor_widths", "width", "mAP"), "log"),
-        "steps": Axis("training steps (log scale)", (5, 15, 30, 60, 120), ("anchor_epochs", "steps", "mAP"), "log"),
-        "shots": Axis("training images a class (log scale)", (2, 4, 8, 16), ("anchor_shots", "shots", "mAP"), "log"),
+        "dim": Axis(
+            "width of the embeddings (log scale)",
+            (2, 4, 8, 16, 32),
+            ("anchor_widths", "width", "mAP"),
+            "log",
+        ),
+        "steps": Axis(
+            "training steps (log scale)",
+            (5, 15, 30, 60, 120),
+            ("anchor_epochs", "steps", "mAP"),
+            "log",
+        ),
+        "shots": Axis(
+            "training images a class (log scale)",
+            (2, 4, 8, 16),
+            ("anchor_shots", "shots", "mAP"),
+            "log",
+        ),
     }
 
     data: Data = data_knob()
@@ -42,7 +61,9 @@ class AnchorComparison(ToySweep):
 
     def toy(self, setting: float, seed: int) -> _toy.Toy:
         shots = int(setting) if self.knobs.axis == "shots" else 16
-        return _toy.hidden_classes(self.knobs.classes, shots, noise=self.knobs.noise, shared=True, seed=seed)
+        return _toy.hidden_classes(
+            self.knobs.classes, shots, noise=self.knobs.noise, shared=True, seed=seed
+        )
 
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k = self.knobs

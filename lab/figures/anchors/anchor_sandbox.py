@@ -25,17 +25,24 @@ class AnchorSandbox(Figure):
     step: int = knob("Number of optimisation steps taken.", default=20, ge=0, le=150)
     repeller: bool = knob("Push anchors apart.", default=True, source="CAM, eq. 2")
     min_norm: bool = knob("Keep anchors off the origin.", default=True, source="CAM, eq. 3")
-    attractor: bool = knob("Pull embeddings and anchor together.", default=True, source="CAM, eq. 1")
+    attractor: bool = knob(
+        "Pull embeddings and anchor together.", default=True, source="CAM, eq. 1"
+    )
     lr: float = knob("Learning rate.", default=0.05, ge=0.001, le=0.5, scale="log")
-    m: float = knob("Radius around each anchor that stays free.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2")
+    m: float = knob(
+        "Radius around each anchor that stays free.", default=2.0, ge=0.1, le=5, source="CAM, eq. 2"
+    )
     p: float = knob("Minimum length of an anchor.", default=1.0, ge=0, le=5, source="CAM, eq. 3")
     classes: int = knob("Number of classes.", default=3, ge=2, le=6)
     per_class: int = knob("Embeddings per class.", default=8, ge=1, le=30)
     start: Literal["random", "origin", "circle"] = knob(
-        "Where anchors start: at random, near the origin, or sqrt(2) m out on a circle.", default="random"
+        "Where anchors start: at random, near the origin, or sqrt(2) m out on a circle.",
+        default="random",
     )
     seed: int = knob("Random seed.", default=0, ge=0, le=999)
-    anchors_x: tuple[float, ...] = knob("First coordinates of your own anchors; empty: those of the start.", default=())
+    anchors_x: tuple[float, ...] = knob(
+        "First coordinates of your own anchors; empty: those of the start.", default=()
+    )
     anchors_y: tuple[float, ...] = knob("Second coordinates of your own anchors.", default=())
 
     def initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,7 +73,9 @@ class AnchorSandbox(Figure):
         """A picture with all classes that there can be."""
         return {"whole": json.loads(type(self)(classes=6).figure().to_json())}
 
-    def terms(self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+    def terms(
+        self, anchors: torch.Tensor, points: torch.Tensor, labels: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
         """The parts of 003, eq. 4 that are switched on."""
         k = self.knobs
         parts = {
@@ -89,7 +98,9 @@ class AnchorSandbox(Figure):
             total = torch.stack(list(terms.values())).sum()
             grads = torch.autograd.grad(total, (anchors, points), allow_unused=True)
             with torch.no_grad():
-                for body, grad, scale in zip((anchors, points), grads, (1, len(labels) / k.classes), strict=True):
+                for body, grad, scale in zip(
+                    (anchors, points), grads, (1, len(labels) / k.classes), strict=True
+                ):
                     if grad is not None:
                         body -= k.lr * scale * grad
             path.append(anchors.detach().numpy().copy())
@@ -191,12 +202,19 @@ class AnchorSandbox(Figure):
                 mode="lines+markers",
                 name=f"force of the {name.replace('_', ' ')}",
                 line={"color": colour, "dash": dash, "width": 3},
-                marker={"symbol": "arrow", "angleref": "previous", "size": [0, 14, 0] * k.classes, "color": colour},
+                marker={
+                    "symbol": "arrow",
+                    "angleref": "previous",
+                    "size": [0, 14, 0] * k.classes,
+                    "color": colour,
+                },
             )
 
     def alt(self, numbers: Numbers) -> str:
         anchors = numbers["anchors"]
-        distances = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)[np.triu_indices(len(anchors), 1)]
+        distances = np.linalg.norm(anchors[:, None] - anchors[None], axis=2)[
+            np.triu_indices(len(anchors), 1)
+        ]
         lengths = np.linalg.norm(anchors, axis=1)
         return (
             f"{len(anchors)} anchors and {len(numbers['labels'])} embeddings after {self.knobs.step} steps. The "

@@ -40,14 +40,19 @@ class Embeddings2d(Figure):
 
     def numbers(self) -> Numbers:
         k = self.knobs
-        toy = _toy.hidden_classes(k.classes, k.per_class, signal=3, nuisance=5, noise=k.noise, shared=True, seed=k.seed)
+        toy = _toy.hidden_classes(
+            k.classes, k.per_class, signal=3, nuisance=5, noise=k.noise, shared=True, seed=k.seed
+        )
         owned = {"num_classes": k.classes, "dim": 2}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
             recipes: dict[str, tuple[Any, bool]] = {
                 "cross-entropy": (losses.create("cross_entropy", **owned), False),
                 "contrastive": (losses.create("contrastive"), True),
-                "class anchors": (losses.create("class_anchor_margin", m=k.m, p=k.p, init="random", **owned), False),
+                "class anchors": (
+                    losses.create("class_anchor_margin", m=k.m, p=k.p, init="random", **owned),
+                    False,
+                ),
             }
         panes = {}
         for name, (loss, normalise) in recipes.items():
@@ -66,7 +71,9 @@ class Embeddings2d(Figure):
             panes[name] = {
                 "train": both[0],
                 "test": both[1],
-                "anchors": loss.anchors.detach().double().numpy() if name == "class anchors" else None,
+                "anchors": loss.anchors.detach().double().numpy()
+                if name == "class anchors"
+                else None,
                 "MAP@R": set_metrics(both[1], toy.test.labels.numpy())["MAP@R"],
             }
         return {"panes": panes, "train": toy.train.labels.numpy(), "test": toy.test.labels.numpy()}
@@ -77,7 +84,10 @@ class Embeddings2d(Figure):
         figure = self.canvas(
             f"after {self.knobs.steps} steps; both axes of a column have one scale. In the paper class anchors part "
             f"unseen points best; here {'they do, too' if best == 'class anchors' else f'{best} does'}",
-            panels=(*(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()), *[""] * len(panes)),
+            panels=(
+                *(f"{n}, test MAP@R <b>{p['MAP@R']:.2f}</b>" for n, p in panes.items()),
+                *[""] * len(panes),
+            ),
             rows=2,
             cols=3,
             height=700,
@@ -104,7 +114,9 @@ class Embeddings2d(Figure):
         figure.update_yaxes(title_text="unseen · second coordinate", row=2, col=1)
         return style.legend_below(figure)
 
-    def _panel(self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int) -> None:
+    def _panel(
+        self, figure: PlotlyFigure, pane: dict, part: str, labels: np.ndarray, row: int, column: int
+    ) -> None:
         """Draw one set under one loss: the points, the letter of each class at its mean, and the anchors."""
         points = pane[part]
         where = {"row": row, "col": column}
@@ -132,9 +144,16 @@ class Embeddings2d(Figure):
                 showlegend=column == row == 1,
                 **where,
             )
-            above = 0 if pane["anchors"] is None else 20  # an anchor stands in the middle of its class
+            above = (
+                0 if pane["anchors"] is None else 20
+            )  # an anchor stands in the middle of its class
             style.note(
-                figure, f"<b>{letters([c])[0]}</b>", *np.median(mine, axis=0), yshift=above, font={"size": 14}, **where
+                figure,
+                f"<b>{letters([c])[0]}</b>",
+                *np.median(mine, axis=0),
+                yshift=above,
+                font={"size": 14},
+                **where,
             )
         if pane["anchors"] is not None:
             figure.add_scatter(
@@ -143,7 +162,12 @@ class Embeddings2d(Figure):
                 mode="markers",
                 name="anchors",
                 showlegend=row == 1,
-                marker={"symbol": "star", "size": 15, "color": "white", "line": {"width": 2, "color": style.BLACK}},
+                marker={
+                    "symbol": "star",
+                    "size": 15,
+                    "color": "white",
+                    "line": {"width": 2, "color": style.BLACK},
+                },
                 **where,
             )
 

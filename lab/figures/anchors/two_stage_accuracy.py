@@ -7,12 +7,27 @@ import numpy as np
 import lab.papers.tables
 from lab.core import style
 from lab.figures import _bundled
-from lab.figures._base import BESIDE, DOTTED, LEFT, Figure, Numbers, PlotlyFigure, knob, marks, panel
+from lab.figures._base import (
+    BESIDE,
+    DOTTED,
+    LEFT,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    knob,
+    marks,
+    panel,
+)
 
 STUDY = "two_stage"
 SHORT = {"ResNet-18": "R18", "ResNet-50": "R50"}
 """The networks of table 4."""
-SETS = {"cifar100": "CIFAR-100", "food101": "Food-101", "svhn": "SVHN", "tiny_imagenet": "Tiny ImageNet"}
+SETS = {
+    "cifar100": "CIFAR-100",
+    "food101": "Food-101",
+    "svhn": "SVHN",
+    "tiny_imagenet": "Tiny ImageNet",
+}
 
 
 class TwoStageAccuracy(Figure):
@@ -29,7 +44,8 @@ class TwoStageAccuracy(Figure):
     moves = ("beside",)
 
     beside: Literal["nearest-anchor accuracy", "exact mAP"] = knob(
-        "Score of the same network that two-stage mAP is compared with.", default="nearest-anchor accuracy"
+        "Score of the same network that two-stage mAP is compared with.",
+        default="nearest-anchor accuracy",
     )
 
     def numbers(self) -> Numbers:
@@ -38,14 +54,19 @@ class TwoStageAccuracy(Figure):
         else:
             column = 2
         groups = {}
-        for name, rows in (("The paper's networks", _published()), ("Trained on emoji", _measured())):
+        for name, rows in (
+            ("The paper's networks", _published()),
+            ("Trained on emoji", _measured()),
+        ):
             pairs = 100 * np.array([(row[0], row[column]) for row in rows.values()])
             groups[name] = {"names": list(rows), "two_stage": pairs[:, 0], "other": pairs[:, 1]}
         return {"groups": groups}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         beside = self.knobs.beside
-        sentence = ". ".join(f"{name}: {_difference(group)}" for name, group in numbers["groups"].items())
+        sentence = ". ".join(
+            f"{name}: {_difference(group)}" for name, group in numbers["groups"].items()
+        )
         figure = self.canvas(
             f"{sentence} (a point for each seed, study {STUDY} of docs/claims.md)",
             panels=("each network", "two-stage mAP less the other"),
@@ -71,7 +92,16 @@ class TwoStageAccuracy(Figure):
             )
             hover = "%{customdata}<br>%{x:.2f} points"
             difference = group["two_stage"] - group["other"]
-            marks(figure, index, name, difference, group["names"], hovertemplate=hover, **options, **panel(2, name))
+            marks(
+                figure,
+                index,
+                name,
+                difference,
+                group["names"],
+                hovertemplate=hover,
+                **options,
+                **panel(2, name),
+            )
         figure.add_vline(x=0, line=DOTTED, **BESIDE)
         figure.update_xaxes(range=[0, 100], **LEFT)
         figure.update_yaxes(range=[0, 100], **LEFT)
@@ -79,14 +109,18 @@ class TwoStageAccuracy(Figure):
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
-        sentence = ". ".join(f"{name}: {_difference(group)}" for name, group in numbers["groups"].items())
+        sentence = ". ".join(
+            f"{name}: {_difference(group)}" for name, group in numbers["groups"].items()
+        )
         return f"Two-stage mAP beside {self.knobs.beside}. {sentence}."
 
 
 def _difference(group: Numbers) -> str:
     """Say in words how far the two scores are from each other."""
     gaps = np.abs(group["two_stage"] - group["other"])
-    return f"{len(gaps)} pairs, at most {gaps.max():.2f} points apart, {gaps.mean():.2f} in the mean"
+    return (
+        f"{len(gaps)} pairs, at most {gaps.max():.2f} points apart, {gaps.mean():.2f} in the mean"
+    )
 
 
 def _published() -> dict[str, tuple[float, float, float]]:
@@ -115,4 +149,7 @@ def _measured() -> dict[str, tuple[float, float, float]]:
     scores = _bundled.scores(STUDY)
     (setting,) = scores.settings()
     columns = [scores.by_seed(name, **setting) for name in ("two-stage mAP", "accuracy", "mAP")]
-    return {f"emoji, seed {seed}": (columns[0][seed], columns[1][seed], columns[2][seed]) for seed in columns[0]}
+    return {
+        f"emoji, seed {seed}": (columns[0][seed], columns[1][seed], columns[2][seed])
+        for seed in columns[0]
+    }

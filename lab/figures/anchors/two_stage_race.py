@@ -21,9 +21,15 @@ class TwoStageRace(Figure):
     question = "Why can the two-stage mAP beat brute force, and for which denominator does it?"
 
     probes: int = knob(
-        "Number of nearest anchors whose items are searched.", default=1, ge=1, le=12, source="CAM, sec. 3"
+        "Number of nearest anchors whose items are searched.",
+        default=1,
+        ge=1,
+        le=12,
+        source="CAM, sec. 3",
     )
-    spread: float = knob("Spread of a class around its anchor.", default=0.8, ge=0.1, le=3, scale="log")
+    spread: float = knob(
+        "Spread of a class around its anchor.", default=0.8, ge=0.1, le=3, scale="log"
+    )
     classes: int = knob("Classes, each with one anchor.", default=6, ge=2, le=12)
     gallery: int = knob("Items in the gallery.", default=240, ge=24, le=2000, scale="log")
     queries: int = knob("Number of queries.", default=60, ge=6, le=300)
@@ -56,7 +62,8 @@ class TwoStageRace(Figure):
         total = hits.sum(axis=1)
         visits = np.arange(1, k.classes + 1)
         curves: dict[str, list[float]] = {
-            name: [] for name in ("AP over all positives", "AP over those returned", "comparisons", "lost")
+            name: []
+            for name in ("AP over all positives", "AP over those returned", "comparisons", "lost")
         }
         for count in visits:
             seen = np.take_along_axis(place, home[order], axis=1) < count
@@ -64,7 +71,9 @@ class TwoStageRace(Figure):
             rank = np.maximum(1, np.cumsum(seen, axis=1))
             precision = np.where(returned, np.cumsum(returned, axis=1) / rank, 0).sum(axis=1)
             curves["AP over all positives"].append((precision / total).mean())
-            curves["AP over those returned"].append((precision / np.maximum(1, returned.sum(axis=1))).mean())
+            curves["AP over those returned"].append(
+                (precision / np.maximum(1, returned.sum(axis=1))).mean()
+            )
             curves["comparisons"].append(k.classes + seen.sum(axis=1).mean())
             curves["lost"].append(1 - (returned.sum(axis=1) / total).mean())
         return {
@@ -126,7 +135,9 @@ class TwoStageRace(Figure):
             opacity=0.18,
             showscale=False,
             hoverinfo="skip",
-            colorscale=[(edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)],
+            colorscale=[
+                (edge / classes, colours[c]) for c in range(classes) for edge in (c, c + 1)
+            ],
             **LEFT,
         )
         strayed = numbers["home"] != numbers["labels"]
@@ -139,7 +150,11 @@ class TwoStageRace(Figure):
                 y=numbers["gallery"][mask, 1],
                 mode="markers",
                 name=name,
-                marker={"size": 7, "symbol": symbol, "color": [colours[c] for c in numbers["labels"][mask]]},
+                marker={
+                    "size": 7,
+                    "symbol": symbol,
+                    "color": [colours[c] for c in numbers["labels"][mask]],
+                },
                 **LEFT,
             )
         figure.add_scatter(
@@ -149,7 +164,12 @@ class TwoStageRace(Figure):
             showlegend=False,
             text=letters(range(classes)),
             textposition="top center",
-            marker={"symbol": "star", "size": 17, "color": colours, "line": {"width": 1.5, "color": style.BLACK}},
+            marker={
+                "symbol": "star",
+                "size": 17,
+                "color": colours,
+                "line": {"width": 1.5, "color": style.BLACK},
+            },
             **LEFT,
         )
 

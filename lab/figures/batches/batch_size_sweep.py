@@ -18,14 +18,20 @@ class BatchSizeSweep(ToySweep):
     title = "Large batches for ranking losses"
     source = "RS@k, figure 4 right"
     question = "Where does SiMix help: with small batches or with large ones?"
-    axes = {"batch": Axis("batch size (images, log scale)", (), ("batch_size", "batch size", "r@1"), "log")}
+    axes = {
+        "batch": Axis(
+            "batch size (images, log scale)", (), ("batch_size", "batch size", "r@1"), "log"
+        )
+    }
     note = "{steps} steps each, mean and deviation over {seeds} seeds"
     words = "Test r@1 for batches of {first} to {last} images"
     place = "batch"
     measured = ("simix", "smooth_ap")
 
     data: Data = data_knob()
-    classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)
+    classes: tuple[int, ...] = knob(
+        "Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24
+    )
     simix: bool = knob("Also train RS@k with SiMix.", default=True, source="RS@k, eq. 8")
     smooth_ap: bool = knob("Also train SmoothAP.", default=True)
     steps: int = knob("Training steps.", default=40, ge=1, le=100)
@@ -53,4 +59,6 @@ class BatchSizeSweep(ToySweep):
     def numbers(self) -> Numbers:
         numbers = super().numbers()
         shown = self.lines()
-        return numbers | {"curves": {name: curve for name, curve in numbers["curves"].items() if name in shown}}
+        return numbers | {
+            "curves": {name: curve for name, curve in numbers["curves"].items() if name in shown}
+        }

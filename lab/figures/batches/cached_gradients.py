@@ -21,19 +21,33 @@ class CachedGradients(Figure):
     source = "RS@k, section 4.2"
     tier = "instant"
     question = (
-        "Which of dropout, running batch statistics and 16-bit arithmetic breaks the equality, and how is it mended?"
+        "Which of dropout, running batch statistics and 16-bit arithmetic "
+        "breaks the equality, and how is it mended?"
     )
 
-    chunk: int = knob("Images that run through the network at once (chunk).", default=128, ge=8, le=1024, scale="log")
+    chunk: int = knob(
+        "Images that run through the network at once (chunk).",
+        default=128,
+        ge=8,
+        le=1024,
+        scale="log",
+    )
     dropout: bool = knob("Give the small network dropout.", default=True)
     batch_norm: Literal["none", "frozen", "running"] = knob(
         "Batch normalisation of the small network.", default="frozen"
     )
-    dtype: Literal["float32", "float64", "bfloat16"] = knob("Precision of the small network.", default="float32")
+    dtype: Literal["float32", "float64", "bfloat16"] = knob(
+        "Precision of the small network.", default="float32"
+    )
     batch: int = knob("Images per step (batch size B).", default=4096, ge=64, le=16384, scale="log")
     dim: int = knob("Width of the embeddings.", default=512, ge=16, le=2048, scale="log")
     activations: float = knob(
-        "Activations that one image keeps for back-propagation.", default=90.0, ge=1, le=1000, scale="log", unit="MB"
+        "Activations that one image keeps for back-propagation.",
+        default=90.0,
+        ge=1,
+        le=1000,
+        scale="log",
+        unit="MB",
     )
     replay: bool = knob("Replay the random state of each chunk in the second pass.", default=True)
 
@@ -43,7 +57,10 @@ class CachedGradients(Figure):
         steps = -(-k.batch // chunk)
         embeddings = k.batch * k.dim * BYTES[k.dtype] / 1e6
         pairs = k.batch**2 * BYTES[k.dtype] / 1e6
-        plain = [*(chunk * k.activations * np.arange(1, steps + 1)), k.batch * k.activations + pairs]
+        plain = [
+            *(chunk * k.activations * np.arange(1, steps + 1)),
+            k.batch * k.activations + pairs,
+        ]
         plain += [*(chunk * k.activations * np.arange(steps, 0, -1))]
         first = [chunk * k.activations + embeddings * (i + 1) / steps for i in range(steps)]
         cached = [*first, 2 * embeddings + pairs, *([chunk * k.activations + embeddings] * steps)]
@@ -73,7 +90,9 @@ class CachedGradients(Figure):
             return torch.cat(parts), states
 
         def plain(module: nn.Module) -> None:
-            whole = k.batch_norm == "running"  # one forward pass sees the statistics of the whole batch
+            whole = (
+                k.batch_norm == "running"
+            )  # one forward pass sees the statistics of the whole batch
             soft_ranks(module(images) if whole else together(module)[0], labels).backward()
 
         def cached(module: nn.Module) -> None:
@@ -93,13 +112,17 @@ class CachedGradients(Figure):
         figure = self.canvas(
             f"peak {numbers['plain'].max() / 1e3:.3g} GB against {numbers['cached'].max() / 1e3:.3g} GB, for one more "
             "forward pass · "
-            + style.badge(equality.holds, "gradients equal" if equality.holds else "gradients differ"),
+            + style.badge(
+                equality.holds, "gradients equal" if equality.holds else "gradients differ"
+            ),
             panels=("activations and embeddings in memory", "relative difference of each gradient"),
             column_widths=[0.58, 0.42],
             x=("time within the step (from start to end)", "relative difference (log scale)"),
             y=("memory (GB, log scale)",),
         )
-        for index, (name, values) in enumerate((("plain", numbers["plain"]), ("cached", numbers["cached"]))):
+        for index, (name, values) in enumerate(
+            (("plain", numbers["plain"]), ("cached", numbers["cached"]))
+        ):
             figure.add_scatter(
                 x=np.linspace(0, 1, len(values)),
                 y=values / 1e3,
@@ -125,10 +148,19 @@ class CachedGradients(Figure):
         )
         figure.add_vline(x=equality.tolerance, line=DASHED, **BESIDE)
         style.note(
-            figure, "limit", np.log10(equality.tolerance), 1, xanchor="left", yanchor="top", yref="y2 domain", xref="x2"
+            figure,
+            "limit",
+            np.log10(equality.tolerance),
+            1,
+            xanchor="left",
+            yanchor="top",
+            yref="y2 domain",
+            xref="x2",
         )
         figure.update_yaxes(type="log", dtick=1, **LEFT)
-        figure.update_xaxes(type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, **BESIDE)
+        figure.update_xaxes(
+            type="log", range=[-18.5, 1.5], exponentformat="power", dtick=4, **BESIDE
+        )
         return figure.update_layout(legend={"x": 0.02, "y": 0.05})
 
     def alt(self, numbers: Numbers) -> str:

@@ -24,7 +24,9 @@ class CalibrationGain(Figure):
     moves = ("data",)
 
     data: Data = data_knob()
-    classes: tuple[int, ...] = knob("Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24)
+    classes: tuple[int, ...] = knob(
+        "Classes per batch, with four images each.", default=(2, 4, 8, 16), ge=2, le=24
+    )
     lam: float = knob("Weight of calibration.", default=0.5, ge=0, le=1, source="ROADMAP, eq. 2")
     steps: int = knob("Training steps.", default=40, ge=1, le=100)
     noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
@@ -45,7 +47,10 @@ class CalibrationGain(Figure):
         if k.data == "Emoji-7":
             return _measured()
 
-        toys = [_toy.hidden_classes(CLASSES, PER_CLASS, noise=k.noise, seed=seed) for seed in range(k.seeds)]
+        toys = [
+            _toy.hidden_classes(CLASSES, PER_CLASS, noise=k.noise, seed=seed)
+            for seed in range(k.seeds)
+        ]
 
         def scores(lam: float) -> np.ndarray:
             """Train with this weight of calibration; return scores [batch sizes, seeds]."""
@@ -82,7 +87,9 @@ class CalibrationGain(Figure):
         patterns = []
         for batch_size, value in zip(numbers["batch"], mean_gain, strict=True):
             name = f"{batch_size}"
-            if self.knobs.data == "toy":  # N / B, the number of batches in the training set: how little a batch shows
+            if (
+                self.knobs.data == "toy"
+            ):  # N / B, the number of batches in the training set: how little a batch shows
                 name += f"<br>N/B {CLASSES * PER_CLASS / batch_size:.3g}"
             sign = style.RIGHT if value >= 0 else style.WRONG
             names.append(f"{name}<br>{sign} {value:+.1f} %")
@@ -108,7 +115,9 @@ class CalibrationGain(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         gain = 100 * (numbers["with"] / numbers["without"] - 1).mean(axis=1)
-        values = ", ".join(f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True))
+        values = ", ".join(
+            f"{g:+.1f} % at {b}" for g, b in zip(gain, numbers["batch"], strict=True)
+        )
         name, raw = numbers["raw"]
         return f"Relative gain in MAP@R of calibration by batch size: {values}; {name} {raw:.3f}."
 

@@ -19,14 +19,28 @@ class GapBounds(Figure):
     tier = "instant"
     question = "When is the refined bound tighter, and can you make it looser than the plain one?"
 
-    batches: int = knob("Largest number of batches, K.", default=8, ge=2, le=8, source="ROADMAP, eq. 6")
+    batches: int = knob(
+        "Largest number of batches, K.", default=8, ge=2, le=8, source="ROADMAP, eq. 6"
+    )
     alpha: float = knob(
-        "Positives should score at least alpha.", default=0.9, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
+        "Positives should score at least alpha.",
+        default=0.9,
+        ge=-1,
+        le=1.5,
+        unit="cosine",
+        source="ROADMAP, eq. 9",
     )
     beta: float = knob(
-        "Negatives should score at most beta.", default=0.6, ge=-1, le=1.5, unit="cosine", source="ROADMAP, eq. 9"
+        "Negatives should score at most beta.",
+        default=0.6,
+        ge=-1,
+        le=1.5,
+        unit="cosine",
+        source="ROADMAP, eq. 9",
     )
-    noise: float = knob("Spread of the mean scores of the batches.", default=0.05, ge=0, le=1, unit="cosine")
+    noise: float = knob(
+        "Spread of the mean scores of the batches.", default=0.05, ge=0, le=1, unit="cosine"
+    )
     positives: int = knob("Positives in each batch.", default=3, ge=1, le=10)
     negatives: int = knob("Negatives in each batch.", default=12, ge=1, le=60)
     splits: int = knob("Random draws for each K.", default=20, ge=1, le=100)
@@ -42,7 +56,9 @@ class GapBounds(Figure):
             level, above, below = np.split(drawn, [2, 2 + k.positives], axis=2)
             positive = 1 - 0.15 * above + k.noise * normal(level)[..., None]
             scores = np.dstack([positive, positive.min(axis=2, keepdims=True) - 0.02 - 0.6 * below])
-            gap[row] = [1 - average_precision(one.ravel(), np.tile(relevant, count)) for one in scores]
+            gap[row] = [
+                1 - average_precision(one.ravel(), np.tile(relevant, count)) for one in scores
+            ]
             high = (positive >= k.alpha).sum(axis=2)
             noisy = (scores[..., ~relevant] > k.beta).sum(axis=2)
             mine, others, ones = (np.full_like(high, n) for n in (k.positives, k.negatives, 1))

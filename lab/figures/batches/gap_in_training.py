@@ -20,12 +20,19 @@ class GapInTraining(Figure):
     stops = {"batch": (4, 8, 16, 32), "noise": (0.3, 0.5, 1.0)}
 
     lam: tuple[float, ...] = knob(
-        "Weights of the contextual part.", default=(0.0, 0.4, 1.0), ge=0, le=1, source="Contextual, eq. 6"
+        "Weights of the contextual part.",
+        default=(0.0, 0.4, 1.0),
+        ge=0,
+        le=1,
+        source="Contextual, eq. 6",
     )
     batch: int = knob("Points in a batch on which AP is measured.", default=16, ge=4, le=64)
     classes: int = knob("Classes in a training batch, of 12.", default=8, ge=2, le=12)
     per_class: int = knob(
-        "Points of each class in a training batch; 12 of 12 classes are the whole set.", default=4, ge=2, le=12
+        "Points of each class in a training batch; 12 of 12 classes are the whole set.",
+        default=4,
+        ge=2,
+        le=12,
     )
     steps: int = knob("Training steps.", default=60, ge=6, le=120)
     noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
@@ -73,13 +80,19 @@ class GapInTraining(Figure):
                     row=1,
                     col=column,
                 )
-        figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="AP of all raw points, no training", **LEFT)
+        figure.add_hline(
+            y=numbers["raw"],
+            line=DOTTED,
+            annotation_text="AP of all raw points, no training",
+            **LEFT,
+        )
         figure.update_yaxes(rangemode="tozero", **BESIDE)
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(
-            f"{p['inside'][-1] - p['whole'][-1]:.3f} at lambda {lam:g}" for lam, p in numbers["paths"].items()
+            f"{p['inside'][-1] - p['whole'][-1]:.3f} at lambda {lam:g}"
+            for lam, p in numbers["paths"].items()
         )
         return f"Decomposability gap along training for batches of {self.knobs.batch}; at the end {values}."
 
@@ -91,6 +104,12 @@ def _trained(
     toy = _toy.hidden_classes(noise=noise, seed=seed)
     loss = losses.create("contextual", lam=lam, gamma=0.0)
     trace = _toy.train(
-        loss, toy, classes=classes, per_class=per_class, steps=steps, every=max(1, steps // 6), seed=seed
+        loss,
+        toy,
+        classes=classes,
+        per_class=per_class,
+        steps=steps,
+        every=max(1, steps // 6),
+        seed=seed,
     )
     return trace, toy.train.labels

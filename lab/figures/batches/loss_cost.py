@@ -41,11 +41,21 @@ class LossCost(Figure):
     moves = ("memory", "bytes")
 
     largest: int = knob(
-        "Largest batch size of the forecast.", default=6400, ge=64, le=16384, scale="log", source="Contextual, figure 8"
+        "Largest batch size of the forecast.",
+        default=6400,
+        ge=64,
+        le=16384,
+        scale="log",
+        source="Contextual, figure 8",
     )
     per_class: int = knob("Images per class.", default=4, ge=2, le=16)
     dim: int = knob("Width of the embeddings.", default=512, ge=8, le=2048, scale="log")
-    bytes: int = knob("Bytes per number of the tensors that are held whole; tiles are float32.", default=4, ge=2, le=8)
+    bytes: int = knob(
+        "Bytes per number of the tensors that are held whole; tiles are float32.",
+        default=4,
+        ge=2,
+        le=8,
+    )
     memory: float = knob("Memory of the device.", default=80.0, ge=1, le=200, unit="GB")
 
     def numbers(self) -> Numbers:
@@ -70,11 +80,19 @@ class LossCost(Figure):
             subtitle = f"the n³ tensor fits {self.knobs.memory:g} GB up to a batch of {fits:,}"
         else:
             subtitle = f"every tensor fits {self.knobs.memory:g} GB up to a batch of {largest:,}"
-        figure = self.canvas(subtitle, x="batch size n (images, log scale)", y="memory (log scale)", height=480)
+        figure = self.canvas(
+            subtitle, x="batch size n (images, log scale)", y="memory (log scale)", height=480
+        )
         for index, (name, y) in enumerate(numbers["gigabytes"].items()):
             curve(figure, index, name, numbers["sizes"], y)
         figure.add_hline(y=self.knobs.memory, line=DOTTED)
-        style.note(figure, f"{self.knobs.memory:g} GB", np.log10(40), np.log10(self.knobs.memory), yshift=10)
+        style.note(
+            figure,
+            f"{self.knobs.memory:g} GB",
+            np.log10(40),
+            np.log10(self.knobs.memory),
+            yshift=10,
+        )
         figure.update_xaxes(type="log", tickvals=TICKS, tickformat=",d")
         figure.update_yaxes(type="log", tickvals=list(UNITS.values()), ticktext=list(UNITS))
         return style.legend_below(figure)

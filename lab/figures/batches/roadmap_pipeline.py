@@ -35,10 +35,16 @@ class RoadmapPipeline(Figure):
     shows_code = True
     question = "Through which boxes does no gradient flow?"
 
-    backward: bool = knob("Show the way of the gradient instead of that of the numbers.", default=False)
+    backward: bool = knob(
+        "Show the way of the gradient instead of that of the numbers.", default=False
+    )
 
     def numbers(self) -> Numbers:
-        return {"boxes": BOXES, "arrows": ARROWS, "weights": {"sup_ap": "1 - λ", "calibration": "λ"}}
+        return {
+            "boxes": BOXES,
+            "arrows": ARROWS,
+            "weights": {"sup_ap": "1 - λ", "calibration": "λ"},
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         if self.knobs.backward:
@@ -92,9 +98,13 @@ class RoadmapPipeline(Figure):
             weight = numbers["weights"].get(name)
             if weight:
                 text += f"<br>× ({weight})"
-            annotations.append({"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}})
+            annotations.append(
+                {"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": 13}}
+            )
             small = {"size": 11, "color": style.GREY}
-            annotations.append({"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small})
+            annotations.append(
+                {"x": x, "y": y - 0.24, "text": module, "showarrow": False, "font": small}
+            )
         figure.update_layout(annotations=[*figure.layout.annotations, *annotations], shapes=boxes)
 
         # Invisible marks over the boxes carry the names of the code.

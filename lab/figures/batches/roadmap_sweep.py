@@ -19,14 +19,22 @@ class RoadmapSweep(ToySweep):
     compares = False
     note = "{steps} steps, mean and deviation over {seeds} seeds"
     axes = {
-        "lam": Axis("weight of calibration λ", (0.0, 0.1, 0.5, 0.9, 1.0), ("roadmap_weight", "lambda", "MAP@R")),
+        "lam": Axis(
+            "weight of calibration λ",
+            (0.0, 0.1, 0.5, 0.9, 1.0),
+            ("roadmap_weight", "lambda", "MAP@R"),
+        ),
         "rho": Axis(
             "slope ρ of H⁻ beyond δ (1 / cosine)",
             (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0),
             ("roadmap_slope", "rho", "MAP@R"),
             "category",
         ),
-        "margin": Axis("margin α - β (cosine)", (0.1, 0.2, 0.3, 0.5, 0.7), ("roadmap_margin", "margin", "MAP@R")),
+        "margin": Axis(
+            "margin α - β (cosine)",
+            (0.1, 0.2, 0.3, 0.5, 0.7),
+            ("roadmap_margin", "margin", "MAP@R"),
+        ),
     }
 
     data: Data = data_knob()
@@ -45,7 +53,9 @@ class RoadmapSweep(ToySweep):
     def scores(self, loss: str, setting: float, seed: int) -> dict[str, float]:
         k = self.knobs
         toy = self.toy(setting, seed)
-        made = losses.create(loss, **({"beta": 0.9 - setting} if k.what == "margin" else {k.what: setting}))
+        made = losses.create(
+            loss, **({"beta": 0.9 - setting} if k.what == "margin" else {k.what: setting})
+        )
         return _toy.train(made, toy, steps=k.steps, classes=k.classes, seed=seed).test[-1]
 
     def score_title(self) -> str:

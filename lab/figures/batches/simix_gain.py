@@ -27,7 +27,8 @@ class SimixGain(Figure):
     moves = ("column", "vehicles")
 
     column: Literal["r@1", "longest list"] = knob(
-        "Score: r@1, or the longest list that is printed (r@8, r@32, r@1000, r@5 from left to right).", default="r@1"
+        "Score: r@1, or the longest list that is printed (r@8, r@32, r@1000, r@5 from left to right).",
+        default="r@1",
     )
     vehicles: Literal["small", "medium", "large"] = knob("Test set of VehicleID.", default="small")
 
@@ -52,7 +53,10 @@ class SimixGain(Figure):
             x="data set, its training classes and the images of each",
             y=f"gain of SiMix (points, {self.knobs.column})",
         )
-        places = [f"{name}<br>{classes:,} classes<br>of {images}" for name, classes, images, _ in SETS.values()]
+        places = [
+            f"{name}<br>{classes:,} classes<br>of {images}"
+            for name, classes, images, _ in SETS.values()
+        ]
         for index, (width, gains) in enumerate(numbers["gains"].items()):
             figure.add_bar(
                 x=places,

@@ -26,7 +26,9 @@ class SimixSimilarities(Figure):
     question = "Move α from 0 to 1: whom does the mixture of two tigers find, and why is it shorter than 1?"
     moves = ("alpha", "pair")
 
-    alpha: float = knob("Mixing weight: 1 is the first of the two, 0 the second.", default=0.5, ge=0, le=1)
+    alpha: float = knob(
+        "Mixing weight: 1 is the first of the two, 0 the second.", default=0.5, ge=0, le=1
+    )
     pair: Literal[
         "tiger 1 + 2",
         "tiger 1 + 3",

@@ -17,26 +17,45 @@ class TwoBatches(Figure):
     moves = ("shift", "scale")
 
     shift: float = knob(
-        "Difference between the scores of one batch and the next.", default=0.3, ge=0, le=1, unit="cosine"
+        "Difference between the scores of one batch and the next.",
+        default=0.3,
+        ge=0,
+        le=1,
+        unit="cosine",
     )
     scale: float = knob("Spread of the scores inside a batch.", default=1.0, ge=0.1, le=2)
     lam: float = knob(
-        "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.", default=0.0, ge=0, le=1
+        "Progress of the calibration from 0 (none) to 1 (complete); not the weight of eq. 2.",
+        default=0.0,
+        ge=0,
+        le=1,
     )
     batches: int = knob("Number of batches, K.", default=2, ge=2, le=8, source="ROADMAP, eq. 6")
     positives: int = knob("Positives of the query in each batch.", default=3, ge=1, le=8)
     negatives: int = knob("Negatives in each batch.", default=5, ge=1, le=20)
     alpha: float = knob(
-        "Positives are pulled up to alpha.", default=0.9, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        "Positives are pulled up to alpha.",
+        default=0.9,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="ROADMAP, eq. 7",
     )
     beta: float = knob(
-        "Negatives are pushed down to beta.", default=0.6, ge=-1, le=1, unit="cosine", source="ROADMAP, eq. 7"
+        "Negatives are pushed down to beta.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="ROADMAP, eq. 7",
     )
 
     def numbers(self) -> Numbers:
         k = self.knobs
         if k.beta >= k.alpha:
-            raise ValueError(f"TwoBatches: beta must be below alpha, got beta {k.beta:g} and alpha {k.alpha:g}.")
+            raise ValueError(
+                f"TwoBatches: beta must be below alpha, got beta {k.beta:g} and alpha {k.alpha:g}."
+            )
         positive = 0.92 - 0.06 * k.scale * np.arange(k.positives)
         negative = positive.min() - 0.08 * k.scale - 0.05 * k.scale * np.arange(k.negatives)
         relevant = np.arange(k.positives + k.negatives) < k.positives
@@ -74,7 +93,9 @@ class TwoBatches(Figure):
             cols=2,
             x=("similarity to the query (cosine)", "AP"),
         )
-        for index, (name, same_label) in enumerate((("same label", True), ("different label", False))):
+        for index, (name, same_label) in enumerate(
+            (("same label", True), ("different label", False))
+        ):
             x = []
             y = []
             for row, scores, mask in zip(rows, lists, masks, strict=True):
@@ -83,7 +104,9 @@ class TwoBatches(Figure):
                 y += [row] * len(chosen)
             marks(figure, index, name, np.concatenate(x), y, size=12, opacity=0.85, **LEFT)
         for value, name, dash in ((k.alpha, "α", "dash"), (k.beta, "β", "dot")):
-            figure.add_vline(x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT)
+            figure.add_vline(
+                x=value, line={"dash": dash, "color": style.GREY}, annotation_text=name, **LEFT
+            )
 
         texts = []
         colours = []

@@ -126,7 +126,9 @@ def read(path: Path | str) -> Results:
         return Results()
     trials: list[Trial] = []
     sessions: list[dict[str, Any]] = []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # text after the last newline is empty or incomplete
+    lines = path.read_text(encoding="utf-8").split("\n")[
+        :-1
+    ]  # text after the last newline is empty or incomplete
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)
@@ -135,7 +137,9 @@ def read(path: Path | str) -> Results:
                 continue
             for split in ("validation", "test"):
                 scores = values.get(split, {})
-                values[split] = {column: math.nan if score is None else score for column, score in scores.items()}
+                values[split] = {
+                    column: math.nan if score is None else score for column, score in scores.items()
+                }
             trials.append(Trial(**values))
         except (ValueError, TypeError) as error:
             raise ValueError(
@@ -156,7 +160,9 @@ def bundled(study: str) -> Results:
         ValueError: there are no results of that name; the message lists the studies.
     """
     if study not in studies():
-        raise ValueError(f"No results of a study {study!r} come with the package; there are: {', '.join(studies())}.")
+        raise ValueError(
+            f"No results of a study {study!r} come with the package; there are: {', '.join(studies())}."
+        )
     return read(BUNDLED / f"{study}.jsonl")
 
 
@@ -180,9 +186,15 @@ class Scores:
         self.chosen: dict[tuple, dict[int, Trial]] = {}
         for (key, seed), by_rate in candidates.items():
             by_seed = self.chosen.setdefault(key, {})
-            measured = [trial for trial in by_rate.values() if math.isfinite(trial.validation.get(column, math.nan))]
+            measured = [
+                trial
+                for trial in by_rate.values()
+                if math.isfinite(trial.validation.get(column, math.nan))
+            ]
             if measured:
-                by_seed[seed] = max(measured, key=lambda trial: (trial.validation[column], -trial.lr, trial.digest))
+                by_seed[seed] = max(
+                    measured, key=lambda trial: (trial.validation[column], -trial.lr, trial.digest)
+                )
 
     def settings(self) -> list[dict[str, Any]]:
         """Return all settings of the study."""

@@ -13,7 +13,18 @@ from lab.kernels.plain.neighbours import Steps
 from lab.surrogates import ConstantGradient
 
 Emoji = Literal[
-    "tiger 1", "tiger 2", "tiger 3", "cat 1", "cat 2", "cat 3", "fox 1", "fox 2", "fox 3", "frog 1", "frog 2", "frog 3"
+    "tiger 1",
+    "tiger 2",
+    "tiger 3",
+    "cat 1",
+    "cat 2",
+    "cat 3",
+    "fox 1",
+    "fox 2",
+    "fox 3",
+    "frog 1",
+    "frog 2",
+    "frog 3",
 ]
 PANELS = {
     "D": "1 · D, squared distance",
@@ -32,25 +43,40 @@ class ContextualSteps(Figure):
     title = "Contextual similarity, step by step"
     source = "Contextual, algorithm 1, eq. 2-5, figures 12 and 17"
     tier = "instant"
-    question = "Follow tiger 1 and frog 3: what makes them alike, and what does the loss then do to them?"
+    question = (
+        "Follow tiger 1 and frog 3: what makes them alike, and what does the loss then do to them?"
+    )
     moves = ("k", "complement")
 
-    row: Emoji = knob("First emoji of the pair that is followed; a click on a cell chooses both.", default="tiger 1")
+    row: Emoji = knob(
+        "First emoji of the pair that is followed; a click on a cell chooses both.",
+        default="tiger 1",
+    )
     column: Emoji = knob("Second emoji of the pair.", default="frog 3")
-    k: int = knob("Neighbours, the item itself included.", default=4, ge=1, le=12, source="Contextual, eq. 2")
+    k: int = knob(
+        "Neighbours, the item itself included.", default=4, ge=1, le=12, source="Contextual, eq. 2"
+    )
     complement: bool = knob(
-        "Compare what lies outside the neighbourhoods too (M-).", default=True, source="Contextual, fig. 12"
+        "Compare what lies outside the neighbourhoods too (M-).",
+        default=True,
+        source="Contextual, fig. 12",
     )
     eps: float = slack(0.0, 2)
     alpha: float = slope()
     minimum: bool = knob(
-        "Take the minimum instead of the product as the logical 'and'.", default=False, source="Contextual, table 5"
+        "Take the minimum instead of the product as the logical 'and'.",
+        default=False,
+        source="Contextual, table 5",
     )
     expansion: bool = knob(
-        "Average over close reciprocal neighbours (step 3).", default=True, source="Contextual, eq. 4"
+        "Average over close reciprocal neighbours (step 3).",
+        default=True,
+        source="Contextual, eq. 4",
     )
     stop_gradient: bool = knob(
-        "Sizes of neighbourhoods carry no gradient.", default=True, source="Contextual, table 5, row 8"
+        "Sizes of neighbourhoods carry no gradient.",
+        default=True,
+        source="Contextual, table 5, row 8",
     )
     detach_expansion: bool = knob(
         "Sizes of the reciprocal neighbourhoods (step 3) carry no gradient either.",
@@ -125,7 +151,9 @@ class ContextualSteps(Figure):
         return figure.update_yaxes(visible=False, range=[n - 0.4, -1.6])
 
     @staticmethod
-    def _draw_matrix(figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]) -> None:
+    def _draw_matrix(
+        figure: PlotlyFigure, numbers: Numbers, name: str, where: dict[str, int]
+    ) -> None:
         """Draw one step: colours, a number or sign in each cell, and the kinds."""
         layer = numbers["layers"][name]
         n = len(twelve.NAMES)
@@ -135,7 +163,12 @@ class ContextualSteps(Figure):
             text = np.where(numbers["against"], style.WRONG, "")
         else:
             look = {"colorscale": [[0, "white"], [1, style.SKY]], "zmin": 0, "zmax": reach}
-            digits = np.array([[f"{value:.1f}".lstrip("0") if value >= 0.05 else "" for value in row] for row in layer])
+            digits = np.array(
+                [
+                    [f"{value:.1f}".lstrip("0") if value >= 0.05 else "" for value in row]
+                    for row in layer
+                ]
+            )
             if name in ("N", "mutual"):
                 text = np.where(layer > 0, "●", "")
             else:
@@ -204,9 +237,19 @@ class ContextualSteps(Figure):
 def _frames(pair: tuple[int, int], n: int) -> list[dict]:
     """Return frames around the rows of a pair and around its cell."""
     rows = [
-        {"type": "rect", "x0": -1.5, "x1": n - 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": style.line(index, 2)}
+        {
+            "type": "rect",
+            "x0": -1.5,
+            "x1": n - 0.5,
+            "y0": y - 0.5,
+            "y1": y + 0.5,
+            "line": style.line(index, 2),
+        }
         for index, y in enumerate(pair)
     ]
     i, j = pair
     thick = {"color": style.BLACK, "width": 3}
-    return [*rows, {"type": "rect", "x0": j - 0.5, "x1": j + 0.5, "y0": i - 0.5, "y1": i + 0.5, "line": thick}]
+    return [
+        *rows,
+        {"type": "rect", "x0": j - 0.5, "x1": j + 0.5, "y0": i - 0.5, "y1": i + 0.5, "line": thick},
+    ]

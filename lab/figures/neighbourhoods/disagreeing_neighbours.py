@@ -25,12 +25,23 @@ class DisagreeingNeighbours(_runs.RunFigure):
     examples = ("contrastive",)
     moves = ("threshold", "k")
 
-    k: int = knob("Number of neighbours, the item itself included.", default=8, ge=2, le=40, source="Contextual, eq. 2")
+    k: int = knob(
+        "Number of neighbours, the item itself included.",
+        default=8,
+        ge=2,
+        le=40,
+        source="Contextual, eq. 2",
+    )
     threshold: float = knob(
-        "Contextual similarity above which a pair of different classes is suspect.", default=0.5, ge=0, le=1
+        "Contextual similarity above which a pair of different classes is suspect.",
+        default=0.5,
+        ge=0,
+        le=1,
     )
     shown: int = knob("Number of pairs to draw, the most alike first.", default=6, ge=1, le=12)
-    most: int = knob("Maximum number of items of a run that are compared.", default=300, ge=20, le=1000)
+    most: int = knob(
+        "Maximum number of items of a run that are compared.", default=300, ge=20, le=1000
+    )
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         k = self.knobs
@@ -123,7 +134,9 @@ class DisagreeingNeighbours(_runs.RunFigure):
         items = numbers["items"]
         names = numbers["names"]
         pairs = []
-        for (a, b), value in zip(numbers["pairs"], numbers["w"], strict=False):  # only the first pairs are drawn
+        for (a, b), value in zip(
+            numbers["pairs"], numbers["w"], strict=False
+        ):  # only the first pairs are drawn
             pairs.append(f"{names[int(items[a])]} and {names[int(items[b])]} ({value:.2f})")
         return (
             f"Of {len(items)} images {len(numbers['w'])} pairs of different labels have a contextual similarity of at "

@@ -22,7 +22,9 @@ class DistanceHistogram(Figure):
 
     alone: bool = knob("Train with M+ alone.", default=True)
     both: bool = knob("Train with M+ and M-.", default=True)
-    gamma: float = knob("Weight of the similarity regulariser.", default=0.0, ge=0, le=1, source="Contextual, eq. 7")
+    gamma: float = knob(
+        "Weight of the similarity regulariser.", default=0.0, ge=0, le=1, source="Contextual, eq. 7"
+    )
     dim: int = knob("Width of the embeddings.", default=16, ge=2, le=64)
     steps: int = knob("Training steps.", default=80, ge=0, le=150)
     seed: int = knob("Random seed.", default=0, ge=0, le=99)
@@ -35,7 +37,10 @@ class DistanceHistogram(Figure):
         toy = _toy.hidden_classes(noise=0.5, seed=k.seed)
         edges = np.linspace(0, 2, 51)
         curves = {}
-        for name, trained, complement in (("M₊ alone", k.alone, False), ("M₊ and M₋", k.both, True)):
+        for name, trained, complement in (
+            ("M₊ alone", k.alone, False),
+            ("M₊ and M₋", k.both, True),
+        ):
             if not trained:
                 continue
             loss = losses.create("contextual", lam=1.0, gamma=k.gamma, complement=complement)
@@ -46,8 +51,14 @@ class DistanceHistogram(Figure):
         return {"edges": edges, "curves": curves}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
-        subtitle = " · ".join(f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items())
-        figure = self.canvas(f"{subtitle} · uniform √2 = 1.414", x="distance of two embeddings", y="share of the pairs")
+        subtitle = " · ".join(
+            f"{name}: mean <b>{curve['mean']:.3f}</b>" for name, curve in numbers["curves"].items()
+        )
+        figure = self.canvas(
+            f"{subtitle} · uniform √2 = 1.414",
+            x="distance of two embeddings",
+            y="share of the pairs",
+        )
         for index, (name, curve) in enumerate(numbers["curves"].items()):
             figure.add_scatter(
                 x=numbers["edges"],
@@ -57,11 +68,19 @@ class DistanceHistogram(Figure):
                 line={**style.line(1 - index), "shape": "hv"},
                 opacity=0.8,
             )
-        figure.add_vline(x=math.sqrt(2), line=DASHED, annotation_text="√2, uniform", annotation_position="top left")
+        figure.add_vline(
+            x=math.sqrt(2),
+            line=DASHED,
+            annotation_text="√2, uniform",
+            annotation_position="top left",
+        )
         return figure
 
     def alt(self, numbers: Numbers) -> str:
-        values = ", ".join(f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items())
+        values = ", ".join(
+            f"{name} {curve['mean']:.3f}" for name, curve in numbers["curves"].items()
+        )
         return (
-            f"Histograms of pairwise distances after {self.knobs.steps} steps. Means: {values}; uniform would be 1.414."
+            f"Histograms of pairwise distances after {self.knobs.steps} steps. "
+            f"Means: {values}; uniform would be 1.414."
         )

@@ -45,7 +45,11 @@ class GradientCorrection(Figure):
         labels = toy.train.labels[::3]
         audits = {
             name: wrong_direction(
-                pair_gradients(losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp), start, labels)
+                pair_gradients(
+                    losses.create("contextual", lam=1.0, gamma=0.0, correct_gradient=clamp),
+                    start,
+                    labels,
+                )
             )
             for name, clamp in CLAMPED.items()
         }

@@ -40,7 +40,9 @@ class GradientParts(Figure):
     moves = ("part", "k")
 
     part: int = knob("How many parts of the gradient are shown, 1 to 3.", default=1, ge=1, le=3)
-    k: int = knob("Neighbours, the item itself included.", default=4, ge=2, le=6, source="Contextual, eq. 2")
+    k: int = knob(
+        "Neighbours, the item itself included.", default=4, ge=2, le=6, source="Contextual, eq. 2"
+    )
     eps: float = slack(0.0)
 
     def numbers(self) -> Numbers:
@@ -117,13 +119,22 @@ class GradientParts(Figure):
             y=rows,
             mode="markers",
             name="autograd of algorithm 1",
-            marker={"symbol": "diamond-open", "size": 13, "color": style.BLACK, "line": {"width": 2}},
+            marker={
+                "symbol": "diamond-open",
+                "size": 13,
+                "color": style.BLACK,
+                "line": {"width": 2},
+            },
             **BESIDE,
         )
         low = min(numbers["entries"]["autograd"].min(), numbers["shown"].min(), -1)
-        twelve.lay(figure, items, np.full(len(items), 1.28 * low), rows, (0.16 * -low, 0.9), **BESIDE)
+        twelve.lay(
+            figure, items, np.full(len(items), 1.28 * low), rows, (0.16 * -low, 0.9), **BESIDE
+        )
         figure.update_xaxes(range=[1.45 * low, -0.45 * low], **BESIDE)
-        figure.update_yaxes(range=[len(items) - 0.5, -0.5], showticklabels=False, showgrid=False, **BESIDE)
+        figure.update_yaxes(
+            range=[len(items) - 0.5, -0.5], showticklabels=False, showgrid=False, **BESIDE
+        )
         figure.update_xaxes(range=[-1.8, 2.5], **LEFT)
         figure.update_yaxes(range=[-1.9, 1.6], scaleanchor="x", **LEFT)
         return style.legend_below(figure)
@@ -146,7 +157,9 @@ class GradientParts(Figure):
             for mover, sizes in zip((i, j), company, strict=True):
                 for other in np.flatnonzero(sizes):
                     if other not in (i, j):
-                        arrows.append((mover, other, sizes[other], (sizes[other] > 0) == (shown == 3)))
+                        arrows.append(
+                            (mover, other, sizes[other], (sizes[other] > 0) == (shown == 3))
+                        )
 
         for mover, other, size, newest in arrows:
             right = (kinds[mover] == kinds[other]) == (size > 0)
@@ -158,8 +171,12 @@ class GradientParts(Figure):
                 strength = {"width": 1.5, "opacity": 0.5}
             arrow(figure, points[mover], end, style.BLUE if right else style.VERMILLION, **strength)
             if newest and not right:
-                style.note(figure, f"<b>{style.WRONG}</b>", *(points[mover] + 1.15 * (end - points[mover])))
-        for index, name in enumerate((f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")):
+                style.note(
+                    figure, f"<b>{style.WRONG}</b>", *(points[mover] + 1.15 * (end - points[mover]))
+                )
+        for index, name in enumerate(
+            (f"{style.RIGHT} with the labels", f"{style.WRONG} against the labels")
+        ):
             figure.add_scatter(
                 x=[None],
                 y=[None],
@@ -188,7 +205,9 @@ def _deviations(numbers: Numbers) -> str:
     for name in ("eq. 9", "eq. 39"):
         gap = np.abs(numbers["entries"][name] - autograd)
         if gap.max() > 1e-9:
-            parts.append(f"{name} on {(gap > 1e-9).sum()} of {len(autograd)} emoji, by up to {gap.max():.2f}")
+            parts.append(
+                f"{name} on {(gap > 1e-9).sum()} of {len(autograd)} emoji, by up to {gap.max():.2f}"
+            )
         else:
             parts.append(f"{name} on none")
     return f"Off from autograd: {'; '.join(parts)}."

@@ -15,7 +15,13 @@ class NeighbourhoodPull(Figure):
     tier = "instant"
     question = "Raise ε: which items does the margin push although the ranking needs no push?"
 
-    k: int = knob("Number of neighbours, the item itself included.", default=4, ge=1, le=12, source="Contextual, eq. 2")
+    k: int = knob(
+        "Number of neighbours, the item itself included.",
+        default=4,
+        ge=1,
+        le=12,
+        source="Contextual, eq. 2",
+    )
     eps: float = slack(0.1, 2)
     per_class: int = knob("Items of the item's class, itself included.", default=4, ge=2, le=8)
     spread: float = knob("Spread of that class.", default=0.9, ge=0.1, le=2, scale="log")

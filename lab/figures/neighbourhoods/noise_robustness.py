@@ -24,17 +24,23 @@ class NoiseRobustness(ToySweep):
     words = "Test r@1 by {damage}, from {first:g} to {last:g}"
     axes = {
         "wrong labels": Axis(
-            "share of wrong training labels", (0.0, 0.1, 0.2, 0.4), ("contextual_noise", "wrong labels", None)
+            "share of wrong training labels",
+            (0.0, 0.1, 0.2, 0.4),
+            ("contextual_noise", "wrong labels", None),
         ),
         "foreign images": Axis("share of training images of no class", (0.0, 0.1, 0.2, 0.4)),
-        "classes kept": Axis("training classes kept", (6, 9, 12, 16), ("contextual_classes", "classes", None)),
+        "classes kept": Axis(
+            "training classes kept", (6, 9, 12, 16), ("contextual_classes", "classes", None)
+        ),
     }
 
     data: Data = data_knob()
     damage: Literal["wrong labels", "foreign images", "classes kept"] = knob(
         "Kind of damage to the training data.", default="wrong labels"
     )
-    losses: tuple[str, ...] = knob("Losses to train.", default=("contextual", "contrastive", "ROADMAP"))
+    losses: tuple[str, ...] = knob(
+        "Losses to train.", default=("contextual", "contrastive", "ROADMAP")
+    )
     steps: int = knob("Training steps.", default=60, ge=1, le=120)
     noise: float = knob("Spread of each class (noise).", default=0.5, ge=0.1, le=2)
     seeds: int = knob("Number of seeds.", default=2, ge=1, le=3)
@@ -43,12 +49,16 @@ class NoiseRobustness(ToySweep):
         return {name: (name, "r@1") for name in self.knobs.losses}
 
     def toy(self, setting: Any, seed: int) -> _toy.Toy:
-        return _toy.hidden_classes(noise=self.knobs.noise, seed=seed, **{MADE[self.knobs.damage]: setting})
+        return _toy.hidden_classes(
+            noise=self.knobs.noise, seed=seed, **{MADE[self.knobs.damage]: setting}
+        )
 
     def scores(self, loss: str, setting: Any, seed: int) -> dict[str, float]:
         toy = self.toy(setting, seed)
         name, knobs = RECIPES[loss]
-        return _toy.train(losses.create(name, **knobs), toy, steps=self.knobs.steps, seed=seed).test[-1]
+        return _toy.train(
+            losses.create(name, **knobs), toy, steps=self.knobs.steps, seed=seed
+        ).test[-1]
 
     def numbers(self) -> Numbers:
         if self.knobs.data == "toy":

@@ -19,9 +19,19 @@ class RerankingBlend(Figure):
     question = "For which β does re-ranking help most, and for which query does it hurt?"
 
     beta: float = knob(
-        "Weight of the contextual similarity.", default=0.1, ge=0, le=1, source="Contextual, appendix I.5"
+        "Weight of the contextual similarity.",
+        default=0.1,
+        ge=0,
+        le=1,
+        source="Contextual, appendix I.5",
     )
-    k: int = knob("Number of neighbours, the item itself included.", default=6, ge=2, le=20, source="Contextual, eq. 2")
+    k: int = knob(
+        "Number of neighbours, the item itself included.",
+        default=6,
+        ge=2,
+        le=20,
+        source="Contextual, eq. 2",
+    )
     query: int = knob("Which query's list to draw.", default=3, ge=0, le=29)
     top: int = knob("Number of ranks to draw.", default=12, ge=5, le=29)
     spread: float = knob("Spread of a class.", default=0.7, ge=0.1, le=3, scale="log")
@@ -35,14 +45,26 @@ class RerankingBlend(Figure):
         units = torch.from_numpy(points / np.linalg.norm(points, axis=1, keepdims=True))
         cosine = units @ units.T
         before, after = (ranked(s.numpy()) for s in (cosine, blended(cosine, k.beta, k.k)))
-        scores = {name: mean_metrics(order, labels) for name, order in (("before", before), ("after", after))}
-        return {"labels": labels, "before": before, "after": after, "scores": scores, "cosine": cosine.numpy()}
+        scores = {
+            name: mean_metrics(order, labels)
+            for name, order in (("before", before), ("after", after))
+        }
+        return {
+            "labels": labels,
+            "before": before,
+            "after": after,
+            "scores": scores,
+            "cosine": cosine.numpy(),
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
         labels = numbers["labels"]
         scores = numbers["scores"]
-        text = " · ".join(f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>" for m in ("r@1", "MAP@R"))
+        text = " · ".join(
+            f"{m}: {scores['before'][m]:.3f} → <b>{scores['after'][m]:.3f}</b>"
+            for m in ("r@1", "MAP@R")
+        )
         figure = self.canvas(f"over all 30 queries {text}", y="rank", height=200 + 30 * k.top)
         before, after = (numbers[name][k.query] for name in ("before", "after"))
         right = labels == labels[k.query]
@@ -63,7 +85,9 @@ class RerankingBlend(Figure):
                 opacity=1 if index == 0 else 0.8,
                 hovertemplate=f"item {item}: rank %{{y}}<extra></extra>",
             )
-        for index, name in enumerate((f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")):
+        for index, name in enumerate(
+            (f"{style.RIGHT} same label as the query", f"{style.WRONG} different label")
+        ):
             curve(figure, index, name, [None], [None], size=9)
         figure.update_xaxes(
             tickvals=[0, 1],

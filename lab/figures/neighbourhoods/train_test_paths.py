@@ -38,9 +38,14 @@ class TrainTestPaths(Figure):
     source = "Contextual, figures 2 and 14"
     tier = "toy_training"
     question = "At an equal training score, which loss knows more about unseen classes?"
-    stops = {"snapshot": (0, 10, 20, 30, 40, 50, 60, 70, 80, 90), "wrong_labels": (0.0, 0.1, 0.2, 0.4)}
+    stops = {
+        "snapshot": (0, 10, 20, 30, 40, 50, 60, 70, 80, 90),
+        "wrong_labels": (0.0, 0.1, 0.2, 0.4),
+    }
 
-    losses: tuple[str, ...] = knob("Paths to draw.", default=("contextual + contrastive", "contrastive", "ROADMAP"))
+    losses: tuple[str, ...] = knob(
+        "Paths to draw.", default=("contextual + contrastive", "contrastive", "ROADMAP")
+    )
     steps: int = knob("Training steps.", default=90, ge=10, le=200)
     snapshot: int = knob("Last step of the paths that are drawn.", default=90, ge=0, le=200)
     every: int = knob("Steps between two marks.", default=10, ge=2, le=50)
@@ -59,8 +64,12 @@ class TrainTestPaths(Figure):
     def numbers(self) -> Numbers:
         k = self.knobs
         check_recipes(self)
-        raw = _toy.untrained(_toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed).test)["r@1"]
-        paths = {n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses}
+        raw = _toy.untrained(
+            _toy.hidden_classes(noise=k.noise, wrong_labels=k.wrong_labels, seed=k.seed).test
+        )["r@1"]
+        paths = {
+            n: once(_path, n, k.steps, k.every, k.noise, k.wrong_labels, k.seed) for n in k.losses
+        }
         return {"paths": paths, "raw": raw}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -89,9 +98,16 @@ class TrainTestPaths(Figure):
                 mode="markers",
                 showlegend=False,
                 hoverinfo="skip",
-                marker={"symbol": "star", "size": 17, "color": style.COLOURS[index], "line": {"width": 1.5}},
+                marker={
+                    "symbol": "star",
+                    "size": 17,
+                    "color": style.COLOURS[index],
+                    "line": {"width": 1.5},
+                },
             )
-        figure.add_hline(y=numbers["raw"], line=DOTTED, annotation_text="no training: the raw points")
+        figure.add_hline(
+            y=numbers["raw"], line=DOTTED, annotation_text="no training: the raw points"
+        )
         return figure.update_layout(legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
@@ -110,9 +126,15 @@ class TrainTestPaths(Figure):
         return sum(step <= self.knobs.snapshot for step in path["steps"])
 
 
-def _path(name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int) -> dict[str, Any]:
+def _path(
+    name: str, steps: int, every: int, noise: float, wrong_labels: float, seed: int
+) -> dict[str, Any]:
     """Train once; return the steps of its marks, and r@1 of both sets there."""
     toy = _toy.hidden_classes(noise=noise, wrong_labels=wrong_labels, seed=seed)
     recipe, knobs = RECIPES[name]
     trace = _toy.train(losses.create(recipe, **knobs), toy, steps=steps, every=every, seed=seed)
-    return {"steps": trace.steps, "train": trace.curve("train", "r@1"), "test": trace.curve("test", "r@1")}
+    return {
+        "steps": trace.steps,
+        "train": trace.curve("train", "r@1"),
+        "test": trace.curve("test", "r@1"),
+    }

@@ -4,7 +4,17 @@ import numpy as np
 import torch
 
 from lab.core import style
-from lab.figures._base import BESIDE, DOTTED, Figure, Numbers, PlotlyFigure, knob, marks, slack, slope
+from lab.figures._base import (
+    BESIDE,
+    DOTTED,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    knob,
+    marks,
+    slack,
+    slope,
+)
 from lab.kernels.plain.neighbours import Steps, contextual_similarity
 from lab.surrogates import ConstantGradient
 
@@ -17,21 +27,48 @@ class UnitCircle(Figure):
     tier = "instant"
     question = "Where does the contextual gradient stop, and where does the contrastive one?"
 
-    place: float = knob("Position of the point: 0 at the wrong centroid, 1 at its own.", default=0.3, ge=0, le=1)
-    points: int = knob("Number of points on the circle, half of each class.", default=64, ge=8, le=64)
-    spread: float = knob("Spread of a class along the circle.", default=0.2, ge=0.02, le=1, scale="log", unit="radians")
+    place: float = knob(
+        "Position of the point: 0 at the wrong centroid, 1 at its own.", default=0.3, ge=0, le=1
+    )
+    points: int = knob(
+        "Number of points on the circle, half of each class.", default=64, ge=8, le=64
+    )
+    spread: float = knob(
+        "Spread of a class along the circle.",
+        default=0.2,
+        ge=0.02,
+        le=1,
+        scale="log",
+        unit="radians",
+    )
     k: int = knob(
-        "Number of neighbours, the point itself included.", default=32, ge=2, le=32, source="Contextual, eq. 2"
+        "Number of neighbours, the point itself included.",
+        default=32,
+        ge=2,
+        le=32,
+        source="Contextual, eq. 2",
     )
     eps: float = slack(0.05)
     alpha: float = slope()
     delta_pos: float = knob(
-        "Contrastive margin for positives.", default=0.75, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Contrastive margin for positives.",
+        default=0.75,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 29",
     )
     delta_neg: float = knob(
-        "Contrastive margin for negatives.", default=0.6, ge=-1, le=1, unit="cosine", source="Contextual, eq. 29"
+        "Contrastive margin for negatives.",
+        default=0.6,
+        ge=-1,
+        le=1,
+        unit="cosine",
+        source="Contextual, eq. 29",
     )
-    positions: int = knob("Number of positions at which the losses are computed.", default=19, ge=5, le=101)
+    positions: int = knob(
+        "Number of positions at which the losses are computed.", default=19, ge=5, le=101
+    )
     seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -51,7 +88,13 @@ class UnitCircle(Figure):
                 value = loss(units @ units.T, same)
                 (grad,) = torch.autograd.grad(value, phi)
                 values[name][row] = value.item(), grad.item()
-        return {"angles": angles, "labels": labels, "mover": mover, "places": places, "values": values}
+        return {
+            "angles": angles,
+            "labels": labels,
+            "mover": mover,
+            "places": places,
+            "values": values,
+        }
 
     def contextual(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
         """Return L_context of 004, eq. 5, given cosines [n n]."""
@@ -63,7 +106,10 @@ class UnitCircle(Figure):
     def contrastive(self, s: torch.Tensor, same: torch.Tensor) -> torch.Tensor:
         """Return L_contrast of 004, eq. 29, given cosines [n n]."""
         other = ~torch.eye(len(s), dtype=torch.bool)
-        parts = (self.knobs.delta_pos - s)[same & other].relu(), (s - self.knobs.delta_neg)[~same].relu()
+        parts = (
+            (self.knobs.delta_pos - s)[same & other].relu(),
+            (s - self.knobs.delta_neg)[~same].relu(),
+        )
         return sum(p.sum() / (p > 0).sum().clamp(min=1) for p in parts)
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
@@ -83,7 +129,9 @@ class UnitCircle(Figure):
         )
         for column, name in ((1, "contextual"), (3, "contrastive")):
             value, pull = numbers["values"][name].T
-            for index, (what, y) in enumerate((("loss", value), ("pull towards its own class", pull))):
+            for index, (what, y) in enumerate(
+                (("loss", value), ("pull towards its own class", pull))
+            ):
                 figure.add_scatter(
                     x=places,
                     y=y,
@@ -91,12 +139,17 @@ class UnitCircle(Figure):
                     legendgroup=what,
                     showlegend=column == 1,
                     mode="lines",
-                    line={**style.line(index), "shape": "hv" if name == "contextual" and index == 0 else "linear"},
+                    line={
+                        **style.line(index),
+                        "shape": "hv" if name == "contextual" and index == 0 else "linear",
+                    },
                     row=1,
                     col=column,
                     secondary_y=index == 1,
                 )
-            figure.update_yaxes(title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False)
+            figure.update_yaxes(
+                title_text="loss", rangemode="tozero", row=1, col=column, secondary_y=False
+            )
             figure.update_yaxes(
                 title_text="pull (loss / radian)",
                 showgrid=False,
@@ -150,7 +203,10 @@ class UnitCircle(Figure):
 
     def alt(self, numbers: Numbers) -> str:
         at = int(np.searchsorted(numbers["places"], self.knobs.place))
-        each = ", ".join(f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items())
+        each = ", ".join(
+            f"{n} {v[at][0]:.3f} with pull {v[at][1]:.3f}" for n, v in numbers["values"].items()
+        )
         return (
-            f"Losses as one point rolls from the wrong centroid to its own; at {self.knobs.place:g} of the way: {each}."
+            "Losses as one point rolls from the wrong centroid to its own; at "
+            f"{self.knobs.place:g} of the way: {each}."
         )

@@ -41,7 +41,8 @@ class WrongWayPairs(Figure):
     per_class: int = knob("Images of each class, and neighbours (k).", default=4, ge=2, le=6)
     eps: float = slack(0.05, 0.5)
     network: Literal["contrastive", "recall_at_k", "cross_entropy"] = knob(
-        "Loss that the network was trained with; the images are of classes it never saw.", default="contrastive"
+        "Loss that the network was trained with; the images are of classes it never saw.",
+        default="contrastive",
     )
     seed: int = knob("Random seed of the batch.", default=0, ge=0, le=99)
 
@@ -50,7 +51,14 @@ class WrongWayPairs(Figure):
         share = {}
         mass = {}
         for name, parts in VARIANTS.items():
-            loss = losses.create("contextual", lam=1.0, gamma=0.0, eps=self.knobs.eps, k=self.knobs.per_class, **parts)
+            loss = losses.create(
+                "contextual",
+                lam=1.0,
+                gamma=0.0,
+                eps=self.knobs.eps,
+                k=self.knobs.per_class,
+                **parts,
+            )
             pairs = pair_gradients(loss, embeddings, labels)
             upper = np.triu(pairs.active, 1)
             force = np.abs(pairs.gradients)
@@ -63,7 +71,9 @@ class WrongWayPairs(Figure):
                 upper & ~same & (sign == -1),
             ]
             share[name] = np.array([kind.sum() for kind in kinds]) / max(1, upper.sum())
-            mass[name] = np.array([force[kind].sum() for kind in kinds]) / max(1e-12, force[upper].sum())
+            mass[name] = np.array([force[kind].sum() for kind in kinds]) / max(
+                1e-12, force[upper].sum()
+            )
         return {"share": share, "mass": mass}
 
     def _batch(self) -> tuple[np.ndarray, np.ndarray]:

@@ -22,28 +22,40 @@ class OneThreshold(_runs.RunFigure):
     question = "Where is one line for all classes best, and which class pays for it?"
     examples = ("recall_at_k",)
 
-    threshold: float = knob("Pairs at least so similar count as the same.", default=0.4, ge=-1, le=1, unit="cosine")
-    place: int = knob("Class on the right: 0 is the one that the line serves worst.", default=0, ge=0, le=39)
+    threshold: float = knob(
+        "Pairs at least so similar count as the same.", default=0.4, ge=-1, le=1, unit="cosine"
+    )
+    place: int = knob(
+        "Class on the right: 0 is the one that the line serves worst.", default=0, ge=0, le=39
+    )
     split: str = _runs.SPLIT
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         stored = _runs.test_embeddings(runs[0], self.knobs.split)
         stored = stored.take(np.flatnonzero(stored.labelled))
         if not len(stored):
-            raise ValueError("OneThreshold: no image of this run has a class; give the images classes.")
+            raise ValueError(
+                "OneThreshold: no image of this run has a class; give the images classes."
+            )
         _, groups = np.unique(stored.labels, return_inverse=True)
         images = EmbeddingSet(stored.vectors, groups, stored.items)
         counts = count_pairs(images, images, "cosine", np.arange(len(images)), groups)
         known = (counts.same[:, 0] > 0) & (counts.other[:, 0] > 0)
         if not known.any():
-            raise ValueError("OneThreshold: no class has pairs of one class and of two; give classes of two images.")
+            raise ValueError(
+                "OneThreshold: no class has pairs of one class and of two; give classes of two images."
+            )
         column = int(np.abs(counts.thresholds[1:] - self.knobs.threshold).argmin()) + 1
         served = utilities(counts.same, counts.other)[:, column]
         worst = np.argsort(served, kind="stable")[min(self.knobs.place, len(served) - 1)]
         row = int(np.flatnonzero(known)[worst])
-        seen = np.flatnonzero((counts.same + counts.other).sum(0) < counts.same[:, 0].sum() + counts.other[:, 0].sum())
+        seen = np.flatnonzero(
+            (counts.same + counts.other).sum(0) < counts.same[:, 0].sum() + counts.other[:, 0].sum()
+        )
         least = counts.thresholds[max(1, int(seen[0]) - 1)]
-        edges = [int(np.abs(counts.thresholds - one).argmin()) for one in np.linspace(least, 1, BINS + 1)]
+        edges = [
+            int(np.abs(counts.thresholds - one).argmin()) for one in np.linspace(least, 1, BINS + 1)
+        ]
         names = _thumbnails.names(_thumbnails.images(runs[0]), stored.items)
         return {
             "edges": counts.thresholds[edges],
@@ -76,7 +88,9 @@ class OneThreshold(_runs.RunFigure):
                 )
             figure.add_vline(x=self.knobs.threshold, line=DASHED, **where)
         figure.update_xaxes(title_text="cosine similarity")
-        figure.update_yaxes(tickformat=".0%").update_yaxes(title_text="share of the pairs of each kind", **LEFT)
+        figure.update_yaxes(tickformat=".0%").update_yaxes(
+            title_text="share of the pairs of each kind", **LEFT
+        )
         return style.legend_below(figure)
 
     def _told(self, numbers: Numbers, panel: int) -> str:
@@ -93,6 +107,11 @@ class OneThreshold(_runs.RunFigure):
 def _panel(same: np.ndarray, other: np.ndarray, edges: list[int], column: int) -> Numbers:
     """Return the shares per bin of pairs of one class and of two classes, and the rates at the threshold."""
     sides = {
-        name: -np.diff(np.append(of[edges[:-1]], 0)) / max(1, of[0]) for name, of in (("same", same), ("other", other))
+        name: -np.diff(np.append(of[edges[:-1]], 0)) / max(1, of[0])
+        for name, of in (("same", same), ("other", other))
     }
-    return {**sides, "far": other[column] / max(1, other[0]), "frr": 1 - same[column] / max(1, same[0])}
+    return {
+        **sides,
+        "far": other[column] / max(1, other[0]),
+        "frr": 1 - same[column] / max(1, same[0]),
+    }

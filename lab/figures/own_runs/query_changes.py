@@ -20,7 +20,9 @@ class QueryChanges(_runs.RunFigure):
 
     metric: str = knob("Metric with one value per query.", default="mAP")
     split: str = _runs.SPLIT
-    named: int = knob("Number of most improved and of most regressed queries to name.", default=8, ge=1, le=50)
+    named: int = knob(
+        "Number of most improved and of most regressed queries to name.", default=8, ge=1, le=50
+    )
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
         metrics: dict[str, None] = {}  # each once, in the order of the runs
@@ -61,7 +63,9 @@ class QueryChanges(_runs.RunFigure):
         return {
             "chosen": chosen,
             "classes": _thumbnails.names(images, items[0]),
-            "pictures": {} if _thumbnails.in_words(images) else _thumbnails.pictures(images, items[0][chosen]),
+            "pictures": {}
+            if _thumbnails.in_words(images)
+            else _thumbnails.pictures(images, items[0][chosen]),
             "names": (first.name, second.name),
             "values": columns,
             "items": items[0],
@@ -83,7 +87,9 @@ class QueryChanges(_runs.RunFigure):
             horizontal_spacing=0.24,
             height=560,
         )
-        for index, (name, mask) in enumerate(((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))):
+        for index, (name, mask) in enumerate(
+            ((f"{style.RIGHT} better", better), (f"{style.WRONG} worse", worse))
+        ):
             marks(
                 figure,
                 index,
@@ -132,7 +138,12 @@ class QueryChanges(_runs.RunFigure):
             if picture:
                 x = -np.sign(change[query]) * 0.3 * room  # on the other side of zero than the bar
                 _thumbnails.lay(figure, picture, x, row, (0.5 * room, 0.9), "", **BESIDE)
-        figure.update_yaxes(range=[len(chosen) - 0.4, -0.6], tickvals=np.arange(len(chosen)), ticktext=names, **BESIDE)
+        figure.update_yaxes(
+            range=[len(chosen) - 0.4, -0.6],
+            tickvals=np.arange(len(chosen)),
+            ticktext=names,
+            **BESIDE,
+        )
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:

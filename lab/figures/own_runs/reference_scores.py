@@ -69,10 +69,12 @@ class ReferenceScores(_runs.RunFigure):
     examples = ()
     least = 0
 
-    dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = knob(
-        "Benchmark.", default="SOP"
+    dataset: Literal["SOP", "Cars196", "CUB", "iNaturalist", "VehicleID", "ROxford", "RParis"] = (
+        knob("Benchmark.", default="SOP")
     )
-    file: str = knob("File outcome.json of `lab papers reproduce`, shown as a run more.", default="", path=True)
+    file: str = knob(
+        "File outcome.json of `lab papers reproduce`, shown as a run more.", default="", path=True
+    )
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         column = COLUMN.get(self.knobs.dataset, "r@1")
@@ -111,7 +113,11 @@ class ReferenceScores(_runs.RunFigure):
         )
         for panel, beginning in enumerate(facets.values(), start=1):
             for index, paper in enumerate(papers):
-                rows = [row for row in trained if row[1].startswith(beginning) and row[3].startswith(paper)]
+                rows = [
+                    row
+                    for row in trained
+                    if row[1].startswith(beginning) and row[3].startswith(paper)
+                ]
                 if rows:
                     rows.sort(key=lambda row: row[2])  # by score
                     self._draw_rows(figure, rows, index, {"row": 1, "col": panel})
@@ -129,7 +135,10 @@ class ReferenceScores(_runs.RunFigure):
         most = max([*values, *(value for _, value in numbers["own"])])
         figure.update_xaxes(range=[low - 0.5, most + 0.4 * (most - low)])
         figure.update_yaxes(
-            range=[len(papers) - 0.5, -0.5], tickvals=np.arange(len(papers)), ticktext=papers, zeroline=False
+            range=[len(papers) - 0.5, -0.5],
+            tickvals=np.arange(len(papers)),
+            ticktext=papers,
+            zeroline=False,
         )
         figure.update_yaxes(title_text="paper", col=1)
         return style.legend_below(figure) if numbers["own"] else figure

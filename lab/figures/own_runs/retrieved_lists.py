@@ -46,7 +46,9 @@ class RetrievedLists(_runs.RunFigure):
             renumbered.append(self._renumber(run, run_numbers))
         queries = renumbered[0][0].items
         if self.knobs.query >= len(queries):
-            raise ValueError(f"RetrievedLists: query must be below {len(queries)}, got {self.knobs.query}.")
+            raise ValueError(
+                f"RetrievedLists: query must be below {len(queries)}, got {self.knobs.query}."
+            )
         image = int(queries[self.knobs.query])
         rows = []
         for run, (query, gallery) in zip(runs, renumbered, strict=True):
@@ -60,7 +62,10 @@ class RetrievedLists(_runs.RunFigure):
         pictures: dict[int, str] = {}
         names: dict[int, str] = {}
         for run, run_numbers in zip(runs, numbers_of, strict=True):
-            items = {number: item_of[number] for number in shown & set(run_numbers.tolist()) - names.keys()}
+            items = {
+                number: item_of[number]
+                for number in shown & set(run_numbers.tolist()) - names.keys()
+            }
             images = _thumbnails.images(run)
             run_pictures = _thumbnails.pictures(images, items.values())
             run_names = _thumbnails.names(images, items.values())
@@ -78,17 +83,25 @@ class RetrievedLists(_runs.RunFigure):
         renumbered_query = replace(query, items=numbers[identity.rows_of(items, query.items)])
         if gallery is query:
             return renumbered_query, renumbered_query
-        return renumbered_query, replace(gallery, items=numbers[identity.rows_of(items, gallery.items)])
+        return renumbered_query, replace(
+            gallery, items=numbers[identity.rows_of(items, gallery.items)]
+        )
 
-    def _row(self, run: Any, image: int, query: EmbeddingSet, gallery: EmbeddingSet) -> dict[str, Any]:
+    def _row(
+        self, run: Any, image: int, query: EmbeddingSet, gallery: EmbeddingSet
+    ) -> dict[str, Any]:
         """Return the list of one run for an image."""
         at = np.flatnonzero(query.items == image)[:1]
         if not len(at):
-            raise ValueError(f"RetrievedLists: run {run.name!r} has not embedded this query; choose another one.")
+            raise ValueError(
+                f"RetrievedLists: run {run.name!r} has not embedded this query; choose another one."
+            )
         scores = gallery.vectors @ query.vectors[at[0]]
         if gallery is query:
             scores[at[0]] = -np.inf
-        order = np.argsort(-scores, kind="stable")[: min(self.knobs.k, len(scores) - (gallery is query))]
+        order = np.argsort(-scores, kind="stable")[
+            : min(self.knobs.k, len(scores) - (gallery is query))
+        ]
         return {
             "name": run.name,
             "items": gallery.items[order],
@@ -137,7 +150,9 @@ class RetrievedLists(_runs.RunFigure):
         )
 
     @staticmethod
-    def _add_captions(figure: PlotlyFigure, row: Numbers, line: int, names: dict[int, str], width: int) -> None:
+    def _add_captions(
+        figure: PlotlyFigure, row: Numbers, line: int, names: dict[int, str], width: int
+    ) -> None:
         """Write mark and score below each image, and its name for hovering."""
         separator = "<br>" if width > 10 else " "
         captions = []
@@ -165,7 +180,10 @@ class RetrievedLists(_runs.RunFigure):
     def alt(self, numbers: Numbers) -> str:
         rows = numbers["rows"]
         alone = _found(numbers)
-        values = "; ".join(f"{row['name']} {(row['right'] == SAME).sum()} of {len(row['items'])} right" for row in rows)
+        values = "; ".join(
+            f"{row['name']} {(row['right'] == SAME).sum()} of {len(row['items'])} right"
+            for row in rows
+        )
         return (
             f"The list of the query {numbers['names'][rows[0]['item']]} under {len(rows)} runs: {values}. "
             f"{alone[0].upper()}{alone[1:]}."
@@ -177,7 +195,9 @@ def _mark_found_alone(rows: list[dict[str, Any]]) -> None:
     hits = [set(row["items"][row["right"] == SAME].tolist()) for row in rows]
     times_found = Counter(itertools.chain.from_iterable(hits))
     for row, row_hits in zip(rows, hits, strict=True):
-        row["alone"] = np.array([item in row_hits and times_found[item] == 1 for item in row["items"].tolist()])
+        row["alone"] = np.array(
+            [item in row_hits and times_found[item] == 1 for item in row["items"].tolist()]
+        )
 
 
 def _found(numbers: Numbers) -> str:
@@ -210,4 +230,11 @@ def _frame(x: float, y: float, verdict: int) -> dict:
     """Return a frame: solid blue for the query's label, dashed vermillion for another, dotted grey if unknown."""
     _, colour, dash = LOOKS[verdict]
     line = {"color": colour, "width": 3, "dash": dash}
-    return {"type": "rect", "x0": x - 0.4, "x1": x + 0.4, "y0": y - 0.36, "y1": y + 0.36, "line": line}
+    return {
+        "type": "rect",
+        "x0": x - 0.4,
+        "x1": x + 0.4,
+        "y0": y - 0.36,
+        "y1": y + 0.36,
+        "line": line,
+    }

@@ -46,7 +46,9 @@ class RunCosts(_runs.RunFigure):
                 "seconds a step": float(np.median(seconds)),
                 "peak memory (GB)": memory / 1e9,
             }
-            row[f"{self.knobs.metric}, {self.knobs.split}"] = _runs.score(run, self.knobs.metric, self.knobs.split)
+            row[f"{self.knobs.metric}, {self.knobs.split}"] = _runs.score(
+                run, self.knobs.metric, self.knobs.split
+            )
             rows.append(row)
         return {"rows": rows}
 
@@ -86,7 +88,9 @@ class RunCosts(_runs.RunFigure):
 
     def _message(self, rows: list[dict], score: str) -> str:
         """Compare the slowest run with the fastest in words: extra time and difference in score."""
-        timed = [row for row in rows if not np.isnan(row["seconds a step"]) and not np.isnan(row[score])]
+        timed = [
+            row for row in rows if not np.isnan(row["seconds a step"]) and not np.isnan(row[score])
+        ]
         if len(timed) < 2:
             return f"cost and {score} of each run"
         fastest = min(timed, key=lambda row: row["seconds a step"])
@@ -98,6 +102,8 @@ class RunCosts(_runs.RunFigure):
     def alt(self, numbers: Numbers) -> str:
         runs = []
         for row in numbers["rows"]:
-            values = ", ".join(f"{name} {value:.3g}" for name, value in row.items() if name != "name")
+            values = ", ".join(
+                f"{name} {value:.3g}" for name, value in row.items() if name != "name"
+            )
             runs.append(f"{row['name']}: {values}")
         return f"Costs and scores of {len(numbers['rows'])} runs. {'; '.join(runs)}."

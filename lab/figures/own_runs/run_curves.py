@@ -21,13 +21,17 @@ class RunCurves(RunFigure):
     log_loss: bool = knob("Logarithmic loss axis.", default=False)
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
-        names = (name for run in runs for record in run.metrics("validated") for name in record["values"])
+        names = (
+            name for run in runs for record in run.metrics("validated") for name in record["values"]
+        )
         return {"metric": list(dict.fromkeys(names))}
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
         curves = {}
         for run in runs:
-            stepped = [(r["step"], r["loss"]) for r in run.metrics("stepped") if r.get("loss") is not None]
+            stepped = [
+                (r["step"], r["loss"]) for r in run.metrics("stepped") if r.get("loss") is not None
+            ]
             validated = [
                 (r["step"], r["values"][self.knobs.metric])
                 for r in run.metrics("validated")

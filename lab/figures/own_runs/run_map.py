@@ -49,23 +49,39 @@ class RunMap(_runs.RunFigure):
         there = _runs.settings(runs)
         missing = [name for name in (on_x, on_y) if name not in there]
         if missing:
-            raise ValueError(f"RunMap: no run has {' or '.join(missing)}. Settings: {', '.join(there)}.")
+            raise ValueError(
+                f"RunMap: no run has {' or '.join(missing)}. Settings: {', '.join(there)}."
+            )
         for run in runs:
             value = _runs.score(run, k.metric, k.split)
             if not np.isnan(value):
                 cells[str(_runs.setting(run, on_x)), str(_runs.setting(run, on_y))].append(value)
         if not cells:
-            raise ValueError(f"RunMap: none of the {len(runs)} runs has a {k.split} score {k.metric}.")
+            raise ValueError(
+                f"RunMap: none of the {len(runs)} runs has a {k.split} score {k.metric}."
+            )
         xs, ys = (sorted({key[axis] for key in cells}, key=_numeric) for axis in (0, 1))
-        mean = np.array([[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys])
+        mean = np.array(
+            [[np.mean(cells[x, y]) if (x, y) in cells else np.nan for x in xs] for y in ys]
+        )
         count = np.array([[len(cells[x, y]) if (x, y) in cells else 0 for x in xs] for y in ys])
-        return {"x": xs, "y": ys, "axes": (on_x, on_y), "mean": mean, "runs": count, "origin": _bundled.origin(runs)}
+        return {
+            "x": xs,
+            "y": ys,
+            "axes": (on_x, on_y),
+            "mean": mean,
+            "runs": count,
+            "origin": _bundled.origin(runs),
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         k = self.knobs
         (x, y) = numbers["axes"]
         figure = self.canvas(
-            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}", x=x, y=y, height=480
+            f"{int(numbers['runs'].sum())} runs; the star marks the best cell{numbers['origin']}",
+            x=x,
+            y=y,
+            height=480,
         )
         figure.add_heatmap(
             x=numbers["x"],

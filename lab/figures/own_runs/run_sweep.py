@@ -19,7 +19,9 @@ class RunSweep(_runs.RunFigure):
 
     title = "A score over one setting of the runs"
     source = "RS@k, figure 4; ROADMAP, figures 4 and 5; CAM, figures 4 and 6; Contextual, figure 6"
-    question = "Is the difference between two settings larger than the difference between two seeds?"
+    question = (
+        "Is the difference between two settings larger than the difference between two seeds?"
+    )
     stops = {
         "study": (
             "anchor_epochs",
@@ -35,9 +37,12 @@ class RunSweep(_runs.RunFigure):
     }
 
     study: str = knob(
-        "Sweep that comes with the package and is shown, on its own axes, when no runs are given.", default="batch_size"
+        "Sweep that comes with the package and is shown, on its own axes, when no runs are given.",
+        default="batch_size",
     )
-    axis: str = knob("Setting on the horizontal axis, for instance loss.tau1.", default="sampler.batch_size")
+    axis: str = knob(
+        "Setting on the horizontal axis, for instance loss.tau1.", default="sampler.batch_size"
+    )
     group: str = knob("Setting that makes the lines.", default="loss.name")
     metric: str = knob("Score.", default="MAP@R")
     split: str = _runs.SPLIT
@@ -56,10 +61,14 @@ class RunSweep(_runs.RunFigure):
             value = _runs.score(run, k.metric, k.split)
             at = _runs.setting(run, axis)
             if at is not None and not np.isnan(value):
-                cells[str(_runs.setting(run, group))][at if isinstance(at, int | float) else str(at)].append(value)
+                cells[str(_runs.setting(run, group))][
+                    at if isinstance(at, int | float) else str(at)
+                ].append(value)
         if not cells:
             known = ", ".join(_runs.settings(runs))
-            raise ValueError(f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {known}.")
+            raise ValueError(
+                f"RunSweep: no run has both {axis} and a {k.split} score {k.metric}. Settings: {known}."
+            )
         lines = {}
         for name, values in cells.items():
             x = sorted(values, key=lambda v: (isinstance(v, str), v))
@@ -91,10 +100,19 @@ class RunSweep(_runs.RunFigure):
                 customdata=line["runs"],
                 hovertemplate="%{x}: %{y:.4f} over %{customdata} runs",
             )
-        places = sorted({x for line in numbers["lines"].values() for x in line["x"] if isinstance(x, int | float)})
+        places = sorted(
+            {
+                x
+                for line in numbers["lines"].values()
+                for x in line["x"]
+                if isinstance(x, int | float)
+            }
+        )
         if places and places[0] > 0 and places[-1] >= WIDE * places[0]:
             title = f"{numbers['axis']} (log scale)"
-            figure.update_xaxes(type="log", tickvals=places, ticktext=[f"{x:g}" for x in places], title_text=title)
+            figure.update_xaxes(
+                type="log", tickvals=places, ticktext=[f"{x:g}" for x in places], title_text=title
+            )
         return figure.update_layout(showlegend=True)
 
     def alt(self, numbers: Numbers) -> str:

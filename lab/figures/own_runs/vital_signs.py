@@ -28,7 +28,8 @@ class VitalSigns(RunFigure):
     examples = _bundled.EXAMINED
 
     log_steps: bool = knob(
-        "Logarithmic axis of steps: a training is looked at in steps 1, 4, 16, 64, ...", default=True
+        "Logarithmic axis of steps: a training is looked at in steps 1, 4, 16, 64, ...",
+        default=True,
     )
 
     def numbers(self, runs: Sequence = ()) -> Numbers:
@@ -38,7 +39,11 @@ class VitalSigns(RunFigure):
             causes = ", ".join(one.name for one in findings(evidence) if not one.note)
             signs = found[run.name] = {"causes": causes or "nothing wrong"}
             for sign in SIGNS:
-                taken = [(one["step"], one[sign]) for one in evidence.checkups.get("batch", ()) if sign in one]
+                taken = [
+                    (one["step"], one[sign])
+                    for one in evidence.checkups.get("batch", ())
+                    if sign in one
+                ]
                 signs[sign] = np.array(taken, float).reshape(-1, 2).T
         return {"runs": found}
 
@@ -49,7 +54,9 @@ class VitalSigns(RunFigure):
         for column, (sign, (*_, limit, beyond)) in enumerate(SIGNS.items(), 1):
             for index, (name, one) in enumerate(numbers["runs"].items()):
                 curve(figure, index, name, *one[sign], size=7, **panel(column, name))
-            figure.add_hline(y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column)
+            figure.add_hline(
+                y=limit, line=DOTTED, annotation_text=f"above: {beyond}", row=1, col=column
+            )
         figure.update_xaxes(type="log" if self.knobs.log_steps else "linear")
         figure.update_yaxes(type="log", tickformat="~%", row=1, col=1)
         return style.legend_below(figure)
@@ -57,6 +64,10 @@ class VitalSigns(RunFigure):
     def alt(self, numbers: Numbers) -> str:
         said = []
         for name, one in numbers["runs"].items():
-            most = [f"{SIGNS[sign][0]} at most {one[sign][1].max():.3g}" for sign in SIGNS if one[sign].size]
+            most = [
+                f"{SIGNS[sign][0]} at most {one[sign][1].max():.3g}"
+                for sign in SIGNS
+                if one[sign].size
+            ]
             said.append(f"{name}: {', '.join([one['causes'], *most])}")
         return f"Signs of {len(said)} trainings over their steps. {'. '.join(said)}."

@@ -8,7 +8,17 @@ from torch import Tensor
 from lab import losses
 from lab.core import style
 from lab.figures import _lists
-from lab.figures._base import BESIDE, DELTA, DOTTED, RHO, Figure, Numbers, PlotlyFigure, knob, temperature
+from lab.figures._base import (
+    BESIDE,
+    DELTA,
+    DOTTED,
+    RHO,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    knob,
+    temperature,
+)
 from lab.figures._strip import draw_strip
 from lab.inspect import list_gradients
 from lab.surrogates import Heaviside, HMinus, HPlus, Sigmoid, Surrogate
@@ -32,7 +42,8 @@ class ApStrip(Figure):
         catalog="lab.inspect.gradients.lists",
     )
     tau: float = temperature(
-        "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.", "ROADMAP, eq. 4"
+        "Temperature of SupAP and SmoothAP; any other loss is drawn at its own defaults.",
+        "ROADMAP, eq. 4",
     )
     rho: float = RHO
     delta: float = DELTA
@@ -56,7 +67,12 @@ class ApStrip(Figure):
             push[name] = -_lists.gradient(loss, scores)
         if k.loss not in push:
             push[k.loss] = -list_gradients(losses.create(k.loss), scores, relevant).gradients
-        return {"scores": scores.numpy(), "relevant": relevant.numpy(), "losses": values, "push": push}
+        return {
+            "scores": scores.numpy(),
+            "relevant": relevant.numpy(),
+            "losses": values,
+            "push": push,
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         values = numbers["losses"]

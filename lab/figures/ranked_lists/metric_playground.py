@@ -29,13 +29,23 @@ class MetricPlayground(Figure):
 
     layout: Literal["touching", "apart", "tight"] = knob("Where the points lie.", default="apart")
     per_class: int = knob("Points per class.", default=100, ge=4, le=100)
-    spread: float = knob("Size of the clusters, as a multiple of the layout's.", default=1.0, ge=0.1, le=3, scale="log")
+    spread: float = knob(
+        "Size of the clusters, as a multiple of the layout's.",
+        default=1.0,
+        ge=0.1,
+        le=3,
+        scale="log",
+    )
     k: int = knob("Number of clusters of k-means.", default=2, ge=2, le=8)
     kmeans_seed: int = knob("Seed of k-means.", default=0, ge=0, le=99)
     seed: int = knob("Seed of the points.", default=0, ge=0, le=999)
-    x: tuple[float, ...] = knob("Horizontal coordinates of your own points; empty: the layout.", default=())
+    x: tuple[float, ...] = knob(
+        "Horizontal coordinates of your own points; empty: the layout.", default=()
+    )
     y: tuple[float, ...] = knob("Vertical coordinates of your own points.", default=())
-    classes: str = knob("Classes of your own points, one letter each, for instance AABB.", default="")
+    classes: str = knob(
+        "Classes of your own points, one letter each, for instance AABB.", default=""
+    )
 
     def points(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points [n 2] and labels [n].
@@ -52,11 +62,15 @@ class MetricPlayground(Figure):
                 )
             labels = np.unique(list(k.classes), return_inverse=True)[1]
             if len(labels) < 4 or np.bincount(labels).max() < 2:
-                raise ValueError("MetricPlayground: give at least four points, two of them of one class.")
+                raise ValueError(
+                    "MetricPlayground: give at least four points, two of them of one class."
+                )
             return np.column_stack([k.x, k.y]), labels
         random = np.random.default_rng(k.seed)
         labels = np.repeat([0, 1], k.per_class)
-        centre, radius = {"touching": (1.9, 2.0), "apart": (2.05, 2.0), "tight": (2.4, 0.4)}[k.layout]
+        centre, radius = {"touching": (1.9, 2.0), "apart": (2.05, 2.0), "tight": (2.4, 0.4)}[
+            k.layout
+        ]
         angle = random.uniform(0, 2 * np.pi, len(labels))
         away = k.spread * radius * np.sqrt(random.uniform(size=len(labels)))
         middle = np.where(labels == 0, -centre, centre)
@@ -143,7 +157,12 @@ class MetricPlayground(Figure):
                 x=list(numbers["deck"].values()),
                 mode="markers",
                 name="the deck's layout",
-                marker={"symbol": "diamond", "size": 11, "color": "white", "line": {"width": 2, "color": style.BLACK}},
+                marker={
+                    "symbol": "diamond",
+                    "size": 11,
+                    "color": "white",
+                    "line": {"width": 2, "color": style.BLACK},
+                },
                 **BESIDE,
             )
         figure.update_yaxes(scaleanchor="x", **LEFT)

@@ -21,22 +21,39 @@ class PrecisionCounter(Figure):
     def numbers(self) -> Numbers:
         pattern = self.knobs.pattern
         if set(pattern) - {"+", "-"} or "+" not in pattern:
-            raise ValueError(f"PrecisionCounter: pattern must hold + and - with at least one +, got {pattern!r}.")
+            raise ValueError(
+                f"PrecisionCounter: pattern must hold + and - with at least one +, got {pattern!r}."
+            )
         hits = np.array([c == "+" for c in pattern])
         total = int(hits.sum()) + self.knobs.missing
         precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
         inside = np.arange(1, len(hits) + 1) <= total
         metrics = list_metrics(hits, self.knobs.missing)
-        return {"hits": hits, "precision": precision, "inside": inside, "total": total, "metrics": metrics}
+        return {
+            "hits": hits,
+            "precision": precision,
+            "inside": inside,
+            "total": total,
+            "metrics": metrics,
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         hits = numbers["hits"]
         inside = numbers["inside"]
         total = numbers["total"]
-        values = " · ".join(f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items())
-        figure = self.canvas(f"R = {total} · {values}", x="rank", y="precision at this rank", height=440)
+        values = " · ".join(
+            f"{name} <b>{value:.3f}</b>" for name, value in numbers["metrics"].items()
+        )
+        figure = self.canvas(
+            f"R = {total} · {values}", x="rank", y="precision at this rank", height=440
+        )
         groups = (
-            (f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP", hits & inside, style.BLUE, ""),
+            (
+                f"{style.RIGHT} hit within R: counts in R-precision, MAP@R and AP",
+                hits & inside,
+                style.BLUE,
+                "",
+            ),
             (f"{style.RIGHT} hit beyond R: counts in AP only", hits & ~inside, style.SKY, "."),
             (f"{style.WRONG} miss: adds nothing", ~hits, style.VERMILLION, "/"),
         )

@@ -23,13 +23,21 @@ class RecallStrip(Figure):
     pattern: str = _lists.PATTERN
     k: int = knob("Cut-off k.", default=2, ge=1, le=16, source="RS@k, eq. 1")
     tau1: float = knob(
-        "Temperature on ranks.", default=1.0, ge=0.01, le=10, scale="log", unit="ranks", source="RS@k, eq. 5"
+        "Temperature on ranks.",
+        default=1.0,
+        ge=0.01,
+        le=10,
+        scale="log",
+        unit="ranks",
+        source="RS@k, eq. 5",
     )
     tau2: float = _lists.TAU2
     divide_by_k: bool = knob(
         "Divide by min(k, positives) instead of all positives.", default=True, source="RS@k, sec. 3"
     )
-    clip: bool = knob("Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3")
+    clip: bool = knob(
+        "Limit the numerator to k, as in training.", default=True, source="RS@k, sec. 3"
+    )
 
     def idle(self, runs: object = None) -> set[str]:
         clip = set() if self.numbers()["clipped"] else {"clip"}
@@ -44,7 +52,9 @@ class RecallStrip(Figure):
         ranking = Sigmoid(k.tau2)
 
         def loss(s: Tensor) -> Tensor:
-            return 1 - _lists.recall_at_k(s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip)
+            return 1 - _lists.recall_at_k(
+                s, relevant, k.k, counting, ranking, k.divide_by_k, k.clip
+            )
 
         exact, soft_ranks = (_lists.ranks(scores, step) for step in (Heaviside(), ranking))
         hits = int((exact[relevant] <= k.k).sum())  # ties count against
@@ -71,7 +81,10 @@ class RecallStrip(Figure):
             f"recall@{k} = {numbers['recall']:.3f} · hit rate r@{k} = {numbers['hit']:.0f} · trained target "
             f"{numbers['trained_recall']:.3f} · <b>rs@{k} = {numbers['surrogate']:.3f}</b>, "
             f"{numbers['surrogate'] - numbers['trained_recall']:+.3f} from its target",
-            panels=("the list, and where descent pushes each score", f"what each positive adds to rs@{k}"),
+            panels=(
+                "the list, and where descent pushes each score",
+                f"what each positive adds to rs@{k}",
+            ),
             height=560,
             column_widths=[0.6, 0.4],
             y=("", f"share of rs@{k}"),
@@ -89,7 +102,10 @@ class RecallStrip(Figure):
                 x=names,
                 y=values,
                 name=label,
-                marker={"color": [style.GREY, style.BLUE][index], "pattern": {"shape": ["/", ""][index]}},
+                marker={
+                    "color": [style.GREY, style.BLUE][index],
+                    "pattern": {"shape": ["/", ""][index]},
+                },
                 text=[f"{v:.2f}" for v in values],
                 textposition="outside",
                 **BESIDE,

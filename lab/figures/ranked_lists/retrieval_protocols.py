@@ -22,14 +22,19 @@ class RetrievalProtocols(Figure):
     query: int = knob("Query whose list is described, counted from 0.", default=0, ge=0, le=11)
     exclude_self: bool = knob("Leave the query out of its own gallery, by index.", default=True)
     same_source: bool = knob(
-        "Search among the queries themselves; otherwise the first of each kind search the other eight.", default=True
+        "Search among the queries themselves; otherwise the first of each kind search the other eight.",
+        default=True,
     )
 
     def idle(self, runs: object = None) -> set[str]:
         return set() if self.knobs.same_source else {"exclude_self"}
 
     def given(self) -> Numbers:
-        return {"vectors": twelve.VECTORS.tolist(), "names": twelve.NAMES, "pictures": twelve.pictures()}
+        return {
+            "vectors": twelve.VECTORS.tolist(),
+            "names": twelve.NAMES,
+            "pictures": twelve.pictures(),
+        }
 
     def numbers(self) -> Numbers:
         k = self.knobs
@@ -95,7 +100,12 @@ class RetrievalProtocols(Figure):
         )
         twelve.lay(figure, order.ravel(), columns.ravel() + 0.85, rows.ravel(), (0.6, 0.86))
         figure.add_scatter(
-            x=columns.ravel() + 1.32, y=rows.ravel(), text=mark.ravel(), mode="text", showlegend=False, hoverinfo="skip"
+            x=columns.ravel() + 1.32,
+            y=rows.ravel(),
+            text=mark.ravel(),
+            mode="text",
+            showlegend=False,
+            hoverinfo="skip",
         )
         twelve.lay(figure, queries, np.zeros(len(queries)), np.arange(len(queries)), (0.6, 0.86))
         figure.add_vline(x=k + 0.5, line={"width": 3, "color": style.BLACK})
@@ -103,8 +113,12 @@ class RetrievalProtocols(Figure):
         frame = {"x0": -0.5, "x1": order.shape[1] + 0.5, "y0": query - 0.5, "y1": query + 0.5}
         figure.add_shape(type="rect", line={"width": 3, "color": style.BLACK}, **frame)
         names = [twelve.NAMES[item] for item in queries]
-        figure.update_yaxes(range=[len(names) - 0.5, -0.5], tickvals=np.arange(len(names)), ticktext=names)
-        return figure.update_xaxes(range=[-0.6, 12.6], tickvals=np.arange(1, order.shape[1] + 1), showgrid=False)
+        figure.update_yaxes(
+            range=[len(names) - 0.5, -0.5], tickvals=np.arange(len(names)), ticktext=names
+        )
+        return figure.update_xaxes(
+            range=[-0.6, 12.6], tickvals=np.arange(1, order.shape[1] + 1), showgrid=False
+        )
 
     def alt(self, numbers: Numbers) -> str:
         return (

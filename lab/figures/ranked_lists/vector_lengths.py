@@ -18,7 +18,9 @@ class VectorLengths(Figure):
     question = "Make the stranger S longer: in which of the three lists does it come first, and in which never?"
 
     length: float = knob("Length of the stranger's vector.", default=1.0, ge=0.1, le=2.5)
-    angle: float = knob("Angle between stranger and query.", default=40.0, ge=15, le=85, unit="degrees")
+    angle: float = knob(
+        "Angle between stranger and query.", default=40.0, ge=15, le=85, unit="degrees"
+    )
 
     def numbers(self) -> Numbers:
         k = self.knobs
@@ -35,11 +37,19 @@ class VectorLengths(Figure):
         order = {name: np.argsort(-values, kind="stable") for name, values in scores.items()}
         place = {name: int(np.flatnonzero(rows == 0)[0]) + 1 for name, rows in order.items()}
         mine = np.array([name in "abc" for name in names])
-        return {"names": names, "vectors": vectors, "mine": mine, "scores": scores, "order": order, "place": place}
+        return {
+            "names": names,
+            "vectors": vectors,
+            "mine": mine,
+            "scores": scores,
+            "order": order,
+            "place": place,
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(
-            "the stranger S is number " + ", ".join(f"<b>{n}</b> by {name}" for name, n in numbers["place"].items()),
+            "the stranger S is number "
+            + ", ".join(f"<b>{n}</b> by {name}" for name, n in numbers["place"].items()),
             panels=("the query and the vectors", "the three lists"),
             column_widths=[0.45, 0.55],
             horizontal_spacing=0.18,
@@ -59,7 +69,10 @@ class VectorLengths(Figure):
             **LEFT,
         )
         for index, (name, mask) in enumerate(
-            ((f"{style.RIGHT} of the query's class", numbers["mine"]), (f"{style.WRONG} a stranger", ~numbers["mine"]))
+            (
+                (f"{style.RIGHT} of the query's class", numbers["mine"]),
+                (f"{style.WRONG} a stranger", ~numbers["mine"]),
+            )
         ):
             self._group(figure, numbers, mask, name, index)
         figure.update_xaxes(range=[-0.8, 2.9], constrain="domain", **LEFT)
@@ -68,7 +81,9 @@ class VectorLengths(Figure):
         figure.update_yaxes(range=[2.6, -0.6], type="category", **BESIDE)
         return style.legend_below(figure)
 
-    def _group(self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int) -> None:
+    def _group(
+        self, figure: PlotlyFigure, numbers: Numbers, mask: np.ndarray, name: str, index: int
+    ) -> None:
         """The vectors of one kind: as lines from the origin, and at their ranks."""
         names = np.array(numbers["names"])
         (x, y) = numbers["vectors"][mask].T
@@ -84,9 +99,16 @@ class VectorLengths(Figure):
             showlegend=False,
             **LEFT,
         )
-        places = [(rank, way, row) for way, rows in numbers["order"].items() for rank, row in enumerate(rows, 1)]
+        places = [
+            (rank, way, row)
+            for way, rows in numbers["order"].items()
+            for rank, row in enumerate(rows, 1)
+        ]
         ranked = [(rank, way, names[row]) for rank, way, row in places if mask[row]]
-        for column, xs, ys, texts in ((1, x, y, names[mask]), (2, *map(list, zip(*ranked, strict=True)))):
+        for column, xs, ys, texts in (
+            (1, x, y, names[mask]),
+            (2, *map(list, zip(*ranked, strict=True))),
+        ):
             figure.add_scatter(
                 x=xs,
                 y=ys,

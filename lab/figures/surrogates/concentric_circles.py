@@ -26,7 +26,12 @@ class ConcentricCircles(Figure):
     rings: int = knob("Number of rings, each a class of its own.", default=5, ge=2, le=8)
     eps: float = slack(0.05)
     alpha: float = knob(
-        "Slope of the constant gradient.", default=10.0, ge=0.1, le=100, scale="log", source="Contextual, eq. 20"
+        "Slope of the constant gradient.",
+        default=10.0,
+        ge=0.1,
+        le=100,
+        scale="log",
+        source="Contextual, eq. 20",
     )
     tau: float = knob(
         "Temperature of the sigmoid and the upper bound.",
@@ -55,7 +60,11 @@ class ConcentricCircles(Figure):
 
         clean = points(0.0)
         panes = {}
-        for name, theta in (("constant gradient", "step"), ("sigmoid", "sigmoid"), ("upper bound", "upper_bound")):
+        for name, theta in (
+            ("constant gradient", "step"),
+            ("sigmoid", "sigmoid"),
+            ("upper bound", "upper_bound"),
+        ):
             loss = losses.create(
                 "contextual",
                 theta=theta,
@@ -74,17 +83,24 @@ class ConcentricCircles(Figure):
             panes[name] = {"points": out, "MAP@R": set_metrics(out, labels)["MAP@R"]}
         return {"panes": panes, "labels": labels, "clean": clean.numpy()}
 
-    def _train(self, loss: losses.Loss, points: Callable[[float], Tensor], labels: np.ndarray) -> nn.Module:
+    def _train(
+        self, loss: losses.Loss, points: Callable[[float], Tensor], labels: np.ndarray
+    ) -> nn.Module:
         k = self.knobs
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(k.seed)
-            net = nn.Sequential(nn.Linear(2, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 2))
+            net = nn.Sequential(
+                nn.Linear(2, 48), nn.ReLU(), nn.Linear(48, 48), nn.ReLU(), nn.Linear(48, 2)
+            )
         random = np.random.default_rng(k.seed + 1)
         noisy = points(k.noise)
         optimiser = torch.optim.Adam(net.parameters(), lr=k.lr)
         for _ in range(k.steps):
             rows = np.concatenate(
-                [random.choice(np.flatnonzero(labels == c), 4, replace=False) for c in range(k.rings)]
+                [
+                    random.choice(np.flatnonzero(labels == c), 4, replace=False)
+                    for c in range(k.rings)
+                ]
             )
             value = loss(net(noisy[rows]), torch.from_numpy(labels[rows]))
             optimiser.zero_grad()
@@ -109,7 +125,10 @@ class ConcentricCircles(Figure):
         )
         for c in np.unique(labels):
             mine = labels == c
-            clouds = [numbers["clean"], *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values())]
+            clouds = [
+                numbers["clean"],
+                *(p["points"] * (1 + 0.12 * labels[:, None]) for p in panes.values()),
+            ]
             for column, points in enumerate(clouds, 1):
                 marks(
                     figure,
@@ -128,11 +147,14 @@ class ConcentricCircles(Figure):
             else:
                 reach = 1.2 + 0.12 * float(labels.max())
             figure.update_xaxes(range=[-reach, reach], row=1, col=column)
-            figure.update_yaxes(range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column)
+            figure.update_yaxes(
+                range=[-reach, reach], scaleanchor=axis, constrain="domain", row=1, col=column
+            )
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
         values = ", ".join(f"{name} {pane['MAP@R']:.3f}" for name, pane in numbers["panes"].items())
         return (
-            f"{self.knobs.rings} rings embedded on the circle, noise {self.knobs.noise:g} in training. MAP@R: {values}."
+            f"{self.knobs.rings} rings embedded on the circle, noise "
+            f"{self.knobs.noise:g} in training. MAP@R: {values}."
         )

@@ -16,14 +16,19 @@ class GradientByRank(Figure):
     tier = "instant"
     question = "Which ranks get no push for k = 1 alone, and what do more values of k buy?"
 
-    k: tuple[int, ...] = knob("Cut-offs k.", default=(1, 2, 4, 8, 16), ge=1, le=64, source="RS@k, eq. 7")
+    k: tuple[int, ...] = knob(
+        "Cut-offs k.", default=(1, 2, 4, 8, 16), ge=1, le=64, source="RS@k, eq. 7"
+    )
     tau1: float = _lists.TAU1
     last: int = knob("Largest rank shown.", default=32, ge=4, le=256)
 
     def numbers(self) -> Numbers:
         ranks = np.linspace(1, self.knobs.last, 8 * self.knobs.last)
         at = torch.from_numpy(ranks)
-        each = {k: Sigmoid(self.knobs.tau1).derivative(k - at).numpy() for k in dict.fromkeys(self.knobs.k)}
+        each = {
+            k: Sigmoid(self.knobs.tau1).derivative(k - at).numpy()
+            for k in dict.fromkeys(self.knobs.k)
+        }
         return {"ranks": ranks, "each": each, "sum": np.sum(list(each.values()), axis=0)}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:

@@ -8,7 +8,17 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel, temperature
+from lab.figures._base import (
+    LEFT,
+    RHO,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    curve,
+    knob,
+    panel,
+    temperature,
+)
 from lab.surrogates import HPlus, Sigmoid, Surrogate
 
 OFFSETS = {"paper": (None, 0.5), "released": (1.44, 0.5), "released, iNaturalist": (1.0, 0.0)}
@@ -33,7 +43,8 @@ class HMinus(Figure):
         source="ROADMAP, eq. 4",
     )
     offset: Literal["paper", "released", "released, iNaturalist"] = knob(
-        "Value after delta: continuous as in eq. 4, or the constants of the released configurations.", default="paper"
+        "Value after delta: continuous as in eq. 4, or the constants of the released configurations.",
+        default="paper",
     )
     lift_ties: bool = knob(
         "Count a tie as 1, so that the bound also holds at ties; otherwise as 0.5, as the released code does.",
@@ -41,7 +52,12 @@ class HMinus(Figure):
     )
     compare: bool = knob("Also draw H+ and the sigmoid.", default=True)
     reach: float = knob(
-        "Half the width of the horizontal axis.", default=0.1, ge=0.01, le=0.5, scale="log", unit="cosine"
+        "Half the width of the horizontal axis.",
+        default=0.1,
+        ge=0.01,
+        le=0.5,
+        scale="log",
+        unit="cosine",
     )
 
     def numbers(self) -> Numbers:
@@ -50,7 +66,9 @@ class HMinus(Figure):
         h_minus = surrogates.HMinus(k.tau, k.rho, k.delta, offset, start, k.lift_ties)
         after = math.nextafter(k.delta, 2)
         special = [-1e-9, 0.0, 1e-9, k.delta, after]
-        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach])
+        gaps = np.union1d(
+            np.linspace(-k.reach, k.reach, 801), [x for x in special if abs(x) <= k.reach]
+        )
         at = torch.from_numpy(gaps)
         curves: dict[str, Surrogate] = {"H⁻": h_minus}
         if k.compare:
@@ -60,7 +78,9 @@ class HMinus(Figure):
         slopes = h_minus.derivative(ends).tolist()
         return {
             "gaps": gaps,
-            "curves": {n: (c.value(at).numpy(), c.derivative(at).numpy()) for n, c in curves.items()},
+            "curves": {
+                n: (c.value(at).numpy(), c.derivative(at).numpy()) for n, c in curves.items()
+            },
             "slope_before": slopes[0],
             "slope_after": slopes[1],
             "jump": values[1] - values[0],

@@ -12,9 +12,13 @@ class RankPlus(Figure):
     title = "Why the gradient of rank⁺ is dropped"
     source = "ROADMAP, section 3.1"
     tier = "instant"
-    question = "Raising rank⁺ means moving a positive down the list. What does that do to its precision?"
+    question = (
+        "Raising rank⁺ means moving a positive down the list. What does that do to its precision?"
+    )
 
-    rank_plus: int = knob("Rank of the positive among the positives.", default=3, ge=1, le=30, unit="ranks")
+    rank_plus: int = knob(
+        "Rank of the positive among the positives.", default=3, ge=1, le=30, unit="ranks"
+    )
     rank_minus: int = knob("Negatives ranked before it.", default=5, ge=0, le=30, unit="ranks")
 
     def numbers(self) -> Numbers:
@@ -52,7 +56,12 @@ class RankPlus(Figure):
             hovertemplate="rank⁺ %{x}, rank⁻ %{y}<br>precision %{z:.3f}<extra></extra>",
         )
         arrows = (
-            (6, 0, style.VERMILLION, f"{style.WRONG} more rank⁺ raises precision,<br>by pushing the positive down"),
+            (
+                6,
+                0,
+                style.VERMILLION,
+                f"{style.WRONG} more rank⁺ raises precision,<br>by pushing the positive down",
+            ),
             (0, -6, style.BLUE, f"{style.RIGHT} fewer negatives ahead<br>raises precision"),
         )
         for dx, dy, colour, text in arrows:
@@ -62,14 +71,25 @@ class RankPlus(Figure):
             y = max(0, k.rank_minus + dy)
             arrow(figure, (k.rank_plus, k.rank_minus), (x, y), colour, width=4)
             style.note(
-                figure, text, x, y, xanchor="left" if dx else "center", yanchor="bottom" if dx else "top", xshift=6
+                figure,
+                text,
+                x,
+                y,
+                xanchor="left" if dx else "center",
+                yanchor="bottom" if dx else "top",
+                xshift=6,
             )
         figure.add_scatter(
             x=[k.rank_plus],
             y=[k.rank_minus],
             mode="markers",
             showlegend=False,
-            marker={"size": 16, "color": "white", "symbol": "star", "line": {"width": 2, "color": style.BLACK}},
+            marker={
+                "size": 16,
+                "color": "white",
+                "symbol": "star",
+                "line": {"width": 2, "color": style.BLACK},
+            },
         )
         return figure
 

@@ -7,7 +7,19 @@ import torch
 
 from lab import surrogates
 from lab.core import style
-from lab.figures._base import BESIDE, DELTA, LEFT, RHO, Figure, Numbers, PlotlyFigure, curve, knob, panel, temperature
+from lab.figures._base import (
+    BESIDE,
+    DELTA,
+    LEFT,
+    RHO,
+    Figure,
+    Numbers,
+    PlotlyFigure,
+    curve,
+    knob,
+    panel,
+    temperature,
+)
 
 
 class Surrogates(Figure):
@@ -21,7 +33,9 @@ class Surrogates(Figure):
     tau: float = temperature("Temperature of sigmoid, H- and linear tail.", "RS@k, eq. 4")
     rho: float = RHO
     delta: float = DELTA
-    released: bool = knob("Draw H- with the released offset 1.44 instead of the continuous one.", default=False)
+    released: bool = knob(
+        "Draw H- with the released offset 1.44 instead of the continuous one.", default=False
+    )
     alpha: float = knob(
         "Backward slope of theta, on squared distances; per cosine it is twice that.",
         default=10.0,
@@ -32,9 +46,16 @@ class Surrogates(Figure):
         source="Contextual, eq. 1",
     )
     bins: int = knob("Soft bins on [-1, 1].", default=20, ge=2, le=200, source="SoftBin-AP")
-    phase: float = knob("Where the positive lies between two bin centres; 0 is on one.", default=0.0, ge=0, lt=1)
+    phase: float = knob(
+        "Where the positive lies between two bin centres; 0 is on one.", default=0.0, ge=0, lt=1
+    )
     reach: float = knob(
-        "Half the width of the horizontal axis.", default=0.2, ge=0.01, le=2, scale="log", unit="cosine"
+        "Half the width of the horizontal axis.",
+        default=0.2,
+        ge=0.01,
+        le=2,
+        scale="log",
+        unit="cosine",
     )
 
     def surrogates(self) -> dict[str, surrogates.Surrogate]:
@@ -60,7 +81,9 @@ class Surrogates(Figure):
         """Compute value, derivative, bound and dead_beyond of each surrogate at 801 gaps and around kinks."""
         k = self.knobs
         kinks = [0.0, -1e-9, 1e-9, k.delta, math.nextafter(k.delta, 2)]
-        gaps = np.union1d(np.linspace(-k.reach, k.reach, 801), [kink for kink in kinks if abs(kink) <= k.reach])
+        gaps = np.union1d(
+            np.linspace(-k.reach, k.reach, 801), [kink for kink in kinks if abs(kink) <= k.reach]
+        )
         gap_tensor = torch.from_numpy(gaps)
         curves = {}
         for name, surrogate in self.surrogates().items():
@@ -76,7 +99,11 @@ class Surrogates(Figure):
         figure = self.canvas(
             "gap = similarity of the other item minus that of the positive; right of zero the other item is ahead",
             height=860,
-            panels=("value: how much an item counts in the rank", "derivative: how hard it is pushed", ""),
+            panels=(
+                "value: how much an item counts in the rank",
+                "derivative: how hard it is pushed",
+                "",
+            ),
             rows=2,
             cols=2,
             specs=[[{"type": "xy"}, {"type": "xy"}], [{"type": "table", "colspan": 2}, None]],
@@ -92,16 +119,33 @@ class Surrogates(Figure):
                 width = 3
             for column, key in ((1, "value"), (2, "derivative")):
                 options = panel(column, name)
-                curve(figure, style_index, name, gaps, values[key], width, hovertemplate="%{y:.3g}", **options)
+                curve(
+                    figure,
+                    style_index,
+                    name,
+                    gaps,
+                    values[key],
+                    width,
+                    hovertemplate="%{y:.3g}",
+                    **options,
+                )
         figure.add_vline(x=0, line={"color": style.GREY, "width": 1}, row=1)
         steepest = max(values["derivative"].max() for values in numbers["curves"].values())
         figure.update_xaxes(title_text="similarity gap (cosine)", row=1)
         figure.update_yaxes(title_text="items counted", range=[-0.1, 2.6], **LEFT)
-        figure.update_yaxes(title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE)
+        figure.update_yaxes(
+            title_text="slope (1 / cosine)", range=[-0.04 * steepest, 1.06 * steepest], **BESIDE
+        )
         self._add_table(figure, numbers["curves"], at_tie=int(np.searchsorted(gaps, 0.0)))
         return figure.update_layout(
             hovermode="x unified",
-            legend={"orientation": "h", "y": 0.345, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+            legend={
+                "orientation": "h",
+                "y": 0.345,
+                "yanchor": "bottom",
+                "x": 0.5,
+                "xanchor": "center",
+            },
         )
 
     @staticmethod
@@ -119,7 +163,13 @@ class Surrogates(Figure):
             col=1,
             columnwidth=[1.3, 1, 1.5, 1, 1],
             header={
-                "values": ["surrogate", "at least the step?", "gradient alive for gaps", "value at tie", "slope there"],
+                "values": [
+                    "surrogate",
+                    "at least the step?",
+                    "gradient alive for gaps",
+                    "value at tie",
+                    "slope there",
+                ],
                 "align": "left",
                 "font": {"size": 13},
                 "fill_color": "#EEE",

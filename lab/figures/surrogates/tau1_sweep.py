@@ -14,13 +14,19 @@ class Tau1Sweep(ToySweep):
     title = "How much does the temperature on ranks matter?"
     source = "RS@k, figure 4 left"
     question = "Over which range of τ₁ is the result flat?"
-    axes = {"tau1": Axis("temperature τ₁ (ranks, log scale)", "tau1", ("tau1", "tau1", None), "log")}
+    axes = {
+        "tau1": Axis("temperature τ₁ (ranks, log scale)", "tau1", ("tau1", "tau1", None), "log")
+    }
     note = "test classes, mean and deviation over {seeds} seeds, {steps} steps"
     place = "tau1"
 
     data: Data = data_knob()
     tau1: tuple[float, ...] = knob(
-        "Temperatures to compare.", default=(0.1, 0.3, 1.0, 3.0, 10.0), ge=0.01, le=100, unit="ranks"
+        "Temperatures to compare.",
+        default=(0.1, 0.3, 1.0, 3.0, 10.0),
+        ge=0.01,
+        le=100,
+        unit="ranks",
     )
     steps: int = knob("Training steps.", default=60, ge=1, le=150)
     simix: bool = knob("Also train with SiMix.", default=False, source="RS@k, eq. 8")
@@ -46,5 +52,8 @@ class Tau1Sweep(ToySweep):
         return "score on unseen classes"
 
     def alt(self, numbers: Numbers) -> str:
-        best = [f"{m} at τ₁ = {numbers['tau1'][int(mean.argmax())]:g}" for m, (mean, _) in numbers["curves"].items()]
+        best = [
+            f"{m} at τ₁ = {numbers['tau1'][int(mean.argmax())]:g}"
+            for m, (mean, _) in numbers["curves"].items()
+        ]
         return f"Test scores for τ₁ of {', '.join(f'{t:g}' for t in numbers['tau1'])} ranks; best {', '.join(best)}."

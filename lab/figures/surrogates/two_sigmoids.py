@@ -28,18 +28,37 @@ class TwoSigmoids(Figure):
             at = torch.from_numpy(x)
             value = Sigmoid(tau).value(at).numpy()
             step = Heaviside().value(at).numpy()
-            panes[name] = {"x": x, "value": value, "step": step, "area": float(np.trapezoid(np.abs(value - step), x))}
+            panes[name] = {
+                "x": x,
+                "value": value,
+                "step": step,
+                "area": float(np.trapezoid(np.abs(value - step), x)),
+            }
         return panes
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         figure = self.canvas(
             "shaded: where the sigmoid and the step disagree; less area counts better and pulls in a narrower band",
-            panels=("is the positive in the short-list? k minus rank", "does an item stand ahead? similarity gap"),
+            panels=(
+                "is the positive in the short-list? k minus rank",
+                "does an item stand ahead? similarity gap",
+            ),
             y="share that is counted",
         )
-        for column, (name, unit) in enumerate((("ranks", "k - rank (ranks)"), ("gaps", "similarity gap (cosine)")), 1):
+        for column, (name, unit) in enumerate(
+            (("ranks", "k - rank (ranks)"), ("gaps", "similarity gap (cosine)")), 1
+        ):
             pane = numbers[name]
-            curve(figure, 6, "step H", pane["x"], pane["step"], showlegend=column == 1, row=1, col=column)
+            curve(
+                figure,
+                6,
+                "step H",
+                pane["x"],
+                pane["step"],
+                showlegend=column == 1,
+                row=1,
+                col=column,
+            )
             curve(
                 figure,
                 column - 1,

@@ -17,7 +17,11 @@ ALONE = "alone"
 
 UNSURE = "≈"
 
-_STYLES = {1: (style.RIGHT, style.BLUE, ""), -1: (style.WRONG, style.VERMILLION, "/"), 0: (UNSURE, style.GREY, ".")}
+_STYLES = {
+    1: (style.RIGHT, style.BLUE, ""),
+    -1: (style.WRONG, style.VERMILLION, "/"),
+    0: (UNSURE, style.GREY, "."),
+}
 """Mark, colour and pattern of a gain, a loss, and of what may be either."""
 
 
@@ -33,7 +37,9 @@ class MeasuredTricks(Figure):
     question = "Which tricks add up, which take away from one another, and which gains does another seed undo?"
 
     file: str = knob(
-        "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.", default="", path=True
+        "File outcome.json of `lab papers protocol tricks`; by default the results on Emoji-7.",
+        default="",
+        path=True,
     )
     metric: str = knob("Score to show.", default="MAP@R")
     show: Literal["one after the other", "alone"] = knob(
@@ -47,7 +53,9 @@ class MeasuredTricks(Figure):
         rows = [row for row in stored["rows"] if row["setting"].get("tricks") == self.knobs.show]
 
         # Put the baseline first, and refuse a file that does not hold the metric.
-        base = next((row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None)
+        base = next(
+            (row for row in stored["rows"] if row["setting"].get("switched on") == "baseline"), None
+        )
         columns: list[str] = []
         if base is not None:
             columns = [column for column in base["scores"] if not column.endswith(" gain")]
@@ -63,7 +71,9 @@ class MeasuredTricks(Figure):
                 raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {metric!r}.")
         for row in rows[1:]:
             if gain_of_metric not in row["scores"]:
-                raise ValueError(f"MeasuredTricks: {self.knobs.file} has a row without {gain_of_metric!r}.")
+                raise ValueError(
+                    f"MeasuredTricks: {self.knobs.file} has a row without {gain_of_metric!r}."
+                )
 
         gains = [Estimate.read(row["scores"][gain_of_metric]) for row in rows[1:]]
         return {
@@ -114,21 +124,41 @@ class MeasuredTricks(Figure):
                     base=start[mine],
                     showlegend=False,
                     marker={"color": colour, "pattern": {"shape": shape}},
-                    error_y={"array": np.nan_to_num(halves[mine]), "color": style.BLACK, "thickness": 1.5},
+                    error_y={
+                        "array": np.nan_to_num(halves[mine]),
+                        "color": style.BLACK,
+                        "thickness": 1.5,
+                    },
                     customdata=[[_gain(gains[i], halves[i], 2), start[i] + gains[i]] for i in mine],
                     hovertemplate="%{x}: %{customdata[0]} points, to %{customdata[1]:.1f}<extra></extra>",
                 )
         tops = np.maximum(start, start + gains + np.nan_to_num(halves))
         for i, name in enumerate(names[1:]):
-            style.note(figure, f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}", name, tops[i], yanchor="bottom", yshift=4)
-        figure.update_yaxes(range=[0, 1.08 * max(base, *tops)])  # from zero: the length of the first bar is its score
+            style.note(
+                figure,
+                f"{_STYLES[verdict[i]][0]} {gains[i]:+.1f}",
+                name,
+                tops[i],
+                yanchor="bottom",
+                yshift=4,
+            )
+        figure.update_yaxes(
+            range=[0, 1.08 * max(base, *tops)]
+        )  # from zero: the length of the first bar is its score
         broken = [name.replace(" ", "<br>") for name in names]
         return figure.update_xaxes(
-            type="category", categoryorder="array", categoryarray=names, tickvals=names, ticktext=broken, tickangle=0
+            type="category",
+            categoryorder="array",
+            categoryarray=names,
+            tickvals=names,
+            ticktext=broken,
+            tickangle=0,
         )
 
     def alt(self, numbers: Numbers) -> str:
-        rows = zip(numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True)
+        rows = zip(
+            numbers["names"][1:], 100 * numbers["gains"], 100 * numbers["halves"], strict=True
+        )
         values = ", ".join(f"{name} {_gain(gain, half, 1)}" for name, gain, half in rows)
         if self.knobs.show == CHAIN:
             how = "added one after the other"
@@ -159,5 +189,7 @@ def _read(file: str) -> OutcomeFile:
         return read(EXAMPLES / "tricks_emoji7.json", OutcomeFile)
     stored = read_outcome(file, "MeasuredTricks", "lab papers protocol tricks")
     if stored["protocol"] != "tricks":
-        raise ValueError(f"MeasuredTricks: {file} is an outcome of the protocol {stored['protocol']}, not of tricks.")
+        raise ValueError(
+            f"MeasuredTricks: {file} is an outcome of the protocol {stored['protocol']}, not of tricks."
+        )
     return stored

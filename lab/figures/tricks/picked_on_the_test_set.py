@@ -14,14 +14,28 @@ class PickedOnTheTestSet(Figure):
     question = "How many trials make a method without any merit one point better?"
 
     trials: int = knob(
-        "Number of trials (seeds, epochs, settings) to choose from.", default=100, ge=2, le=1000, scale="log"
+        "Number of trials (seeds, epochs, settings) to choose from.",
+        default=100,
+        ge=2,
+        le=1000,
+        scale="log",
     )
     merit: float = knob(
-        "Standard deviation of the true scores of the trials.", default=0.5, ge=0, le=5, unit="points of r@1"
+        "Standard deviation of the true scores of the trials.",
+        default=0.5,
+        ge=0,
+        le=5,
+        unit="points of r@1",
     )
-    validation_noise: float = knob("Noise of the validation score.", default=0.8, ge=0, le=5, unit="points of r@1")
-    test_noise: float = knob("Noise of the test score.", default=0.8, ge=0, le=5, unit="points of r@1")
-    repeats: int = knob("Number of repetitions of the simulation.", default=400, ge=20, le=2000, scale="log")
+    validation_noise: float = knob(
+        "Noise of the validation score.", default=0.8, ge=0, le=5, unit="points of r@1"
+    )
+    test_noise: float = knob(
+        "Noise of the test score.", default=0.8, ge=0, le=5, unit="points of r@1"
+    )
+    repeats: int = knob(
+        "Number of repetitions of the simulation.", default=400, ge=20, le=2000, scale="log"
+    )
     seed: int = knob("Random seed.", default=0, ge=0, le=999)
 
     def numbers(self) -> Numbers:
@@ -35,7 +49,9 @@ class PickedOnTheTestSet(Figure):
         def best_so_far(score: np.ndarray) -> np.ndarray:
             """Return the index of the best trial among the first t, int64 [repeats trials]."""
             record = np.maximum.accumulate(score, axis=1)
-            fresh = np.concatenate([np.ones((k.repeats, 1), bool), score[:, 1:] > record[:, :-1]], axis=1)
+            fresh = np.concatenate(
+                [np.ones((k.repeats, 1), bool), score[:, 1:] > record[:, :-1]], axis=1
+            )
             return np.maximum.accumulate(np.where(fresh, np.arange(k.trials), 0), axis=1)
 
         by_test = best_so_far(test)
@@ -65,5 +81,7 @@ class PickedOnTheTestSet(Figure):
         return figure.update_layout(hovermode="x unified", legend={"x": 0.01, "y": 0.99})
 
     def alt(self, numbers: Numbers) -> str:
-        ends = ", ".join(f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name != "trials")
+        ends = ", ".join(
+            f"{name} {values[-1]:.2f}" for name, values in numbers.items() if name != "trials"
+        )
         return f"Simulated scores by number of trials. After {self.knobs.trials} trials: {ends} points."

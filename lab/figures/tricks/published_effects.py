@@ -25,13 +25,19 @@ class PublishedEffects(Figure):
     title = "Published effects and those measured here"
     source = "More"
     tier = "static"
-    question = "Which published gains show in a small training, and which are too small to be seen in one?"
+    question = (
+        "Which published gains show in a small training, and which are too small to be seen in one?"
+    )
 
-    paper: Literal["RS@k", "ROADMAP", "CAM", "Contextual"] = knob("The paper whose claims are shown.", default="RS@k")
+    paper: Literal["RS@k", "ROADMAP", "CAM", "Contextual"] = knob(
+        "The paper whose claims are shown.", default="RS@k"
+    )
 
     def numbers(self) -> Numbers:
         rows = json.loads(trials.EFFECTS.read_text(encoding="utf-8"))
-        return {"rows": [row for row in reversed(rows) if row["paper"] == self.knobs.paper]}  # plotly draws from below
+        return {
+            "rows": [row for row in reversed(rows) if row["paper"] == self.knobs.paper]
+        }  # plotly draws from below
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows = numbers["rows"]
@@ -61,7 +67,9 @@ class PublishedEffects(Figure):
             marker={"color": style.BLACK, "symbol": "circle-open", "size": 9},
             hovertemplate="published: %{x:+.2f} points<extra></extra>",
         )
-        figure.update_yaxes(categoryorder="array", categoryarray=list(claims.values()), showgrid=False)
+        figure.update_yaxes(
+            categoryorder="array", categoryarray=list(claims.values()), showgrid=False
+        )
         return style.legend_below(figure)
 
     def alt(self, numbers: Numbers) -> str:
@@ -86,7 +94,9 @@ def _draw_too_weak(figure: PlotlyFigure, rows: list[dict], claims: dict[str, str
     )
 
 
-def _draw_measured(figure: PlotlyFigure, rows: list[dict], claims: dict[str, str], verdict: str) -> None:
+def _draw_measured(
+    figure: PlotlyFigure, rows: list[dict], claims: dict[str, str], verdict: str
+) -> None:
     """Draw the measured effects of one verdict with their intervals."""
     colour, symbol = LOOKS[verdict]
     means = []

@@ -58,13 +58,19 @@ class RealityCheck(Figure):
     question = "Which reported gain survives the same backbone, the same width and the same budget?"
     moves = ("by", "metric")
 
-    metric: Literal["P@1", "R-precision", "MAP@R"] = knob("Metric under the fair protocol.", default="P@1")
-    dim: Literal["512", "128"] = knob("Width: four 128-wide models concatenated, or one alone.", default="512")
+    metric: Literal["P@1", "R-precision", "MAP@R"] = knob(
+        "Metric under the fair protocol.", default="P@1"
+    )
+    dim: Literal["512", "128"] = knob(
+        "Width: four 128-wide models concatenated, or one alone.", default="512"
+    )
     by: Literal["year", "method"] = knob(
         "View: two panels over the years, with the trend of each, as on the slide; or one line for each method.",
         default="year",
     )
-    reported: bool = knob("Also show what the papers reported (P@1, one line for each method).", default=True)
+    reported: bool = knob(
+        "Also show what the papers reported (P@1, one line for each method).", default=True
+    )
 
     def idle(self, runs: object = None) -> set[str]:
         if self.knobs.by == "method" and self.knobs.metric == "P@1":
@@ -93,7 +99,9 @@ class RealityCheck(Figure):
         # Year and score of each method, by its own paper and under the fair protocol, and the line through each.
         papers = {name: (row[0], row[1]) for name, row in (REPORTED | LATER).items()}
         fair = {}
-        for name, year, value in zip(numbers["names"], numbers["years"], numbers["value"], strict=True):
+        for name, year, value in zip(
+            numbers["names"], numbers["years"], numbers["value"], strict=True
+        ):
             if year:
                 fair[name] = (int(year), float(value))
         trends = []
@@ -123,7 +131,13 @@ class RealityCheck(Figure):
         figure.update_xaxes(range=[2005, 2023], tickvals=[2006, 2010, 2015, 2020])
         return style.legend_below(figure)
 
-    def _panel(self, figure: PlotlyFigure, rows: dict[str, tuple[int, float]], trend: np.ndarray, panel: int) -> None:
+    def _panel(
+        self,
+        figure: PlotlyFigure,
+        rows: dict[str, tuple[int, float]],
+        trend: np.ndarray,
+        panel: int,
+    ) -> None:
         """Draw the methods of one panel over the years, each with its name, and the straight line through them."""
         points = np.array(list(rows.values()), float)
         years = points[:, 0]
@@ -172,7 +186,8 @@ class RealityCheck(Figure):
     def _by_method(self, numbers: Numbers) -> PlotlyFigure:
         if numbers["reported"]:
             subtitle = (
-                f"{style.WRONG} reported numbers differ in backbone and width, so they compare budgets, not losses"
+                f"{style.WRONG} reported numbers differ in backbone and width, "
+                "so they compare budgets, not losses"
             )
         else:
             subtitle = "one backbone (BN-Inception), one width, one tuning budget; bars are 95 % confidence intervals"
@@ -195,11 +210,17 @@ class RealityCheck(Figure):
                 name="own paper",
                 marker=style.marker(1, 11),
                 textposition="middle left",
-                text=[f"{year}, {backbone}, {width}-wide  " for year, _, backbone, width in rows.values()],
+                text=[
+                    f"{year}, {backbone}, {width}-wide  "
+                    for year, _, backbone, width in rows.values()
+                ],
             )
             figure.update_xaxes(range=[24, 71])
         figure.update_yaxes(
-            autorange="reversed", type="category", categoryorder="array", categoryarray=numbers["names"]
+            autorange="reversed",
+            type="category",
+            categoryorder="array",
+            categoryarray=numbers["names"],
         )
         return style.legend_below(figure)
 

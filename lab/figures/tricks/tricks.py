@@ -56,17 +56,22 @@ class Tricks(Figure):
     title = "Published gain of each trick"
     source = "DML deck, slides on tricks to improve performance"
     tier = "static"
-    question = "How much of the gain over an older loss could be tricks that the older loss never got?"
+    question = (
+        "How much of the gain over an older loss could be tricks that the older loss never got?"
+    )
     moves = ("upto", "table")
 
-    table: Literal["ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"] = knob(
-        "Published table to show.", default="ProxyNCA++"
-    )
-    score: Literal["CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"] = knob(
-        "Data set and score; only the table of the Group Loss has several.", default="CUB r@1"
-    )
+    table: Literal[
+        "ProxyNCA++", "Group Loss, at inference", "max instead of average pooling", "temperature"
+    ] = knob("Published table to show.", default="ProxyNCA++")
+    score: Literal[
+        "CUB r@1", "CUB NMI", "Cars196 r@1", "Cars196 NMI", "SOP r@1", "SOP NMI", "In-Shop r@1"
+    ] = knob("Data set and score; only the table of the Group Loss has several.", default="CUB r@1")
     upto: int = knob(
-        "Number of rows to show; in some tables each adds a trick to those before.", default=20, ge=1, le=20
+        "Number of rows to show; in some tables each adds a trick to those before.",
+        default=20,
+        ge=1,
+        le=20,
     )
 
     def idle(self, runs: object = None) -> set[str]:
@@ -83,7 +88,12 @@ class Tricks(Figure):
             rows = list(CHAINS[table][: self.knobs.upto])
         values = [value for _, value in rows]
         deviations = DEVIATIONS.get(table, (None,) * len(rows))[: len(rows)]
-        return {"names": [name for name, _ in rows], "values": values, "deviations": deviations, "score": score}
+        return {
+            "names": [name for name, _ in rows],
+            "values": values,
+            "deviations": deviations,
+            "score": score,
+        }
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         names = numbers["names"]
@@ -129,7 +139,9 @@ class Tricks(Figure):
                     "visible": any(numbers["deviations"]),
                 },
             )
-        figure.update_yaxes(range=[0, 1.08 * max(values)])  # from zero: the length of a bar is its score
+        figure.update_yaxes(
+            range=[0, 1.08 * max(values)]
+        )  # from zero: the length of a bar is its score
         return figure
 
     def alt(self, numbers: Numbers) -> str:

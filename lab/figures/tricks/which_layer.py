@@ -20,7 +20,9 @@ class WhichLayer(Figure):
     tier = "static"
     question = "Which layer of the network finds the right first answer most often, and does whitening help it?"
 
-    file: str = knob("File of `lab layers --output`; by default the results on Emoji-7.", default="", path=True)
+    file: str = knob(
+        "File of `lab layers --output`; by default the results on Emoji-7.", default="", path=True
+    )
 
     def numbers(self) -> Numbers:
         stored = read_layers(self.knobs.file or EXAMPLES / "layers_emoji7.json", "WhichLayer")
@@ -31,7 +33,9 @@ class WhichLayer(Figure):
             for column, share in row["scores"].items():
                 table[number, columns.index(int(column))] = np.nan if share is None else share
         if np.isnan(table).all() or np.isnan(table[-1, 0]):
-            raise ValueError(f"WhichLayer: {self.knobs.file} has no score of the network as it came.")
+            raise ValueError(
+                f"WhichLayer: {self.knobs.file} has no score of the network as it came."
+            )
         best = np.unravel_index(int(np.nanargmax(table)), table.shape)
         return {
             "layers": [row["layer"] for row in rows],
@@ -78,7 +82,11 @@ class WhichLayer(Figure):
         table, columns = numbers["table"], numbers["columns"]
         rows = []
         for layer, shares in zip(numbers["layers"], table, strict=True):
-            known = [f"{column} {share:.3f}" for column, share in zip(columns, shares, strict=True) if share == share]
+            known = [
+                f"{column} {share:.3f}"
+                for column, share in zip(columns, shares, strict=True)
+                if share == share
+            ]
             rows.append(f"{layer}: {', '.join(known)}")
         best_row, best_column = numbers["best"]
         return (

@@ -84,7 +84,9 @@ class MetricBound(Insight):
         """One row a query: query, surrogate, error, slack, tied."""
         query = np.arange(len(self.surrogate))
         slack = self.surrogate - self.error
-        return frame(query=query, surrogate=self.surrogate, error=self.error, slack=slack, tied=self.tied)
+        return frame(
+            query=query, surrogate=self.surrogate, error=self.error, slack=slack, tied=self.tied
+        )
 
     def figure(self) -> go.Figure:
         """Surrogate against error, one mark a query; below the diagonal the bound is broken."""
@@ -95,7 +97,9 @@ class MetricBound(Insight):
             y="surrogate loss of the query",
         )
         top = float(np.nanmax(np.concatenate([self.surrogate, self.error, [1.0]])))
-        figure.add_scatter(x=[0, top], y=[0, top], mode="lines", name="surrogate = error", line=style.line(6, 1))
+        figure.add_scatter(
+            x=[0, top], y=[0, top], mode="lines", name="surrogate = error", line=style.line(6, 1)
+        )
         broken = np.isin(np.arange(len(self.error)), self.failing)
         for index, (name, mask) in enumerate((("bounded", ~broken), ("below the error", broken))):
             figure.add_scatter(
@@ -158,5 +162,9 @@ def metric_bound(
         value = exact.recall_at_k(similarities, label_array, k, include_self)
         title = f"recall@{k}"
     else:
-        raise ValueError(f"metric_bound: metric must be average_precision or recall_at_k, got {metric!r}.")
-    return MetricBound(subject.name, title, surrogate, 1 - value, exact.has_ties(similarities, label_array))
+        raise ValueError(
+            f"metric_bound: metric must be average_precision or recall_at_k, got {metric!r}."
+        )
+    return MetricBound(
+        subject.name, title, surrogate, 1 - value, exact.has_ties(similarities, label_array)
+    )

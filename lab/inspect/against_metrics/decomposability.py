@@ -15,7 +15,13 @@ from lab.inspect._insight import Insight, frame
 from lab.inspect._subject import batch, cosines
 from lab.inspect.against_metrics.exact import Positives
 from lab.metrics import PositiveRanks
-from lab.metrics.decomposability_gap import BatchCounts, bound_8, bound_9, largest_bound_8, largest_bound_9
+from lab.metrics.decomposability_gap import (
+    BatchCounts,
+    bound_8,
+    bound_9,
+    largest_bound_8,
+    largest_bound_9,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +51,13 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
         shapes = f"{list(scores.shape)} and {list(relevant.shape)}"
         if has_nan:
             shapes += ", some of them NaN"
-        raise ValueError(f"average_precision: scores must be numbers [g] with one relevance each, got {shapes}.")
+        raise ValueError(
+            f"average_precision: scores must be numbers [g] with one relevance each, got {shapes}."
+        )
 
-    ahead = scores[None, :] >= scores[relevant][:, None]  # for each relevant item, the items ranked ahead or equal
+    ahead = (
+        scores[None, :] >= scores[relevant][:, None]
+    )  # for each relevant item, the items ranked ahead or equal
     query = np.zeros(len(ahead), dtype=np.int64)  # there is a single query
     total = np.array([len(ahead)])
     ranks = PositiveRanks(query, ahead.sum(axis=1), (ahead & relevant).sum(axis=1), total)
@@ -90,12 +100,17 @@ def _check_counts(*columns: ArrayLike) -> list[np.ndarray]:
             legal = False
     if not legal:
         values = ", ".join(str(column.tolist()) for column in counts)
-        raise ValueError(f"Counts must be whole numbers [K] from 0, one of each kind for each batch, got {values}.")
+        raise ValueError(
+            f"Counts must be whole numbers [K] from 0, one of each kind for each batch, got {values}."
+        )
     return [column.astype(np.int64) for column in counts]
 
 
 def refined_gap_bound(
-    good_positives: ArrayLike, bad_positives: ArrayLike, bad_negatives: ArrayLike, negatives: ArrayLike
+    good_positives: ArrayLike,
+    bad_positives: ArrayLike,
+    bad_negatives: ArrayLike,
+    negatives: ArrayLike,
 ) -> float:
     """Return the refined bound on the gap for calibrated scores, 001, eq. 9, for batches in the given order.
 
@@ -128,7 +143,10 @@ def refined_gap_bound(
 
 
 def _batch_counts(
-    positives: np.ndarray, negatives: np.ndarray, high_positives: ArrayLike = 0, high_negatives: ArrayLike = 0
+    positives: np.ndarray,
+    negatives: np.ndarray,
+    high_positives: ArrayLike = 0,
+    high_negatives: ArrayLike = 0,
 ) -> BatchCounts:
     """Return the counts of one query's batches, all of precision 1, in the form that the metric takes."""
     shape = (1, len(positives))
@@ -183,15 +201,22 @@ class Decomposability(Insight):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a batch size and split: batch_size, split, batch_ap, global_ap, gap, bound, refined, perfect."""
-        size, split = np.meshgrid(self.batch_sizes, np.arange(self.batch_ap.shape[1]), indexing="ij")
+        size, split = np.meshgrid(
+            self.batch_sizes, np.arange(self.batch_ap.shape[1]), indexing="ij"
+        )
         names = ("batch_ap", "gap", "bound", "refined", "perfect")
         columns = {name: getattr(self, name).ravel() for name in names}
-        return frame(batch_size=size.ravel(), split=split.ravel(), global_ap=self.global_ap, **columns)
+        return frame(
+            batch_size=size.ravel(), split=split.ravel(), global_ap=self.global_ap, **columns
+        )
 
     def figure(self) -> go.Figure:
         """Gap and bounds against batch size."""
         figure = style.canvas(
-            "Decomposability gap", self.summary, x="batch size (items, log scale)", y="AP in batches minus AP of all"
+            "Decomposability gap",
+            self.summary,
+            x="batch size (items, log scale)",
+            y="AP in batches minus AP of all",
         )
         curves = (
             ("measured gap (eq. 6)", self.gap),
@@ -240,7 +265,9 @@ def decomposability(
     n = len(label_array)
     sizes = np.atleast_1d(np.asarray(batch_sizes, dtype=np.int64))
     if not len(sizes) or sizes.min() < 2 or sizes.max() > n:
-        raise ValueError(f"decomposability: batch sizes must lie between 2 and the {n} items, got {sizes.tolist()}.")
+        raise ValueError(
+            f"decomposability: batch sizes must lie between 2 and the {n} items, got {sizes.tolist()}."
+        )
     if splits < 1:
         raise ValueError(f"decomposability: splits must satisfy 1 <= splits, got {splits!r}.")
     positives = Positives.of(similarities, label_array, self_ranked=False, self_positive=False)
@@ -291,7 +318,12 @@ class _SplitValues(NamedTuple):
 
 
 def _measure_split(
-    positives: Positives, similarities: np.ndarray, labels: np.ndarray, batch_of: np.ndarray, alpha: float, beta: float
+    positives: Positives,
+    similarities: np.ndarray,
+    labels: np.ndarray,
+    batch_of: np.ndarray,
+    alpha: float,
+    beta: float,
 ) -> _SplitValues:
     """Measure every query [n] against the batches that `batch_of` [n] assigns the items to."""
     n = len(labels)
@@ -317,7 +349,9 @@ def _measure_split(
         high_negatives=(high_negative @ member).astype(np.int64),
     )
 
-    is_perfect = np.where(count > 0, precision >= 1, True)  # a batch without positives is perfect, too
+    is_perfect = np.where(
+        count > 0, precision >= 1, True
+    )  # a batch without positives is perfect, too
     batches_with_positives = np.maximum(1, (count > 0).sum(axis=1))
     mean_precision = np.nansum(precision, axis=1) / batches_with_positives
     return _SplitValues(

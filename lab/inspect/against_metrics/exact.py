@@ -28,7 +28,9 @@ class Positives:
     relevant: np.ndarray
 
     @classmethod
-    def of(cls, similarities: np.ndarray, labels: np.ndarray, self_ranked: bool, self_positive: bool) -> Positives:
+    def of(
+        cls, similarities: np.ndarray, labels: np.ndarray, self_ranked: bool, self_positive: bool
+    ) -> Positives:
         """Find all pairs, given similarities [n n] and labels [n].
 
         Args:
@@ -51,17 +53,23 @@ class Positives:
         rank = 1 + self.ahead.sum(axis=1)
         rank_among_positives = 1 + (self.ahead & self.relevant).sum(axis=1)
         positives_per_query = np.bincount(self.queries, minlength=n)
-        return PositiveRanks(self.queries, rank, rank_among_positives, positives_per_query).average_precision
+        return PositiveRanks(
+            self.queries, rank, rank_among_positives, positives_per_query
+        ).average_precision
 
 
-def average_precision(similarities: np.ndarray, labels: np.ndarray, include_self: bool = False) -> np.ndarray:
+def average_precision(
+    similarities: np.ndarray, labels: np.ndarray, include_self: bool = False
+) -> np.ndarray:
     """Return the AP of every query (001, eq. 1), float64 [n]; NaN for a query that has no positive but itself."""
     positives = Positives.of(similarities, labels, include_self, include_self)
     class_size = (labels[:, None] == labels[None, :]).sum(axis=1)
     return np.where(class_size > 1, positives.average_precision(len(labels)), np.nan)
 
 
-def recall_at_k(similarities: np.ndarray, labels: np.ndarray, k: int, include_self: bool = False) -> np.ndarray:
+def recall_at_k(
+    similarities: np.ndarray, labels: np.ndarray, k: int, include_self: bool = False
+) -> np.ndarray:
     """Return the share of positives within rank k, over min(k, |P|) (000, eq. 1, as trained), float64 [n]; NaN if none.
 
     Args:

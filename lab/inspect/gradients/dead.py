@@ -134,8 +134,12 @@ class DeadGradients(Insight):
             ygap=1,
         )
         figure.add_vline(x=0, line={"color": style.BLACK, "width": 2, "dash": "dash"})
-        style.note(figure, "ranked right", -0.02, 1.0, xanchor="right", yref="paper", yanchor="bottom")
-        style.note(figure, "ranked wrong", 0.02, 1.0, xanchor="left", yref="paper", yanchor="bottom")
+        style.note(
+            figure, "ranked right", -0.02, 1.0, xanchor="right", yref="paper", yanchor="bottom"
+        )
+        style.note(
+            figure, "ranked wrong", 0.02, 1.0, xanchor="left", yref="paper", yanchor="bottom"
+        )
         return figure
 
 

@@ -92,7 +92,12 @@ class WrongDirection(Insight):
             self.summary,
             y="summed |gradient| of the pairs",
         )
-        figure.add_bar(x=list(groups), y=heights, text=texts, marker={"color": colours, "pattern": {"shape": patterns}})
+        figure.add_bar(
+            x=list(groups),
+            y=heights,
+            text=texts,
+            marker={"color": colours, "pattern": {"shape": patterns}},
+        )
         return figure
 
 

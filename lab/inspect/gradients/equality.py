@@ -91,9 +91,13 @@ class GradientEquality(Insight):
                 name=f"{style.RIGHT if index == 0 else style.WRONG} {name}",
                 marker=style.marker(index, 11),
             )
-        figure.add_vline(x=self.tolerance, line={"dash": "dash", "color": style.BLACK}, annotation_text="limit")
+        figure.add_vline(
+            x=self.tolerance, line={"dash": "dash", "color": style.BLACK}, annotation_text="limit"
+        )
         figure.update_xaxes(type="log", exponentformat="power")
-        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=list(self.names)[::-1])
+        return figure.update_yaxes(
+            type="category", categoryorder="array", categoryarray=list(self.names)[::-1]
+        )
 
 
 def gradient_equality(
@@ -125,7 +129,9 @@ def gradient_equality(
     plain = _gradients(module, reference, seed)
     other = _gradients(module, candidate, seed)
     if not plain:
-        raise ValueError("gradient_equality needs a module with at least one parameter that requires a gradient.")
+        raise ValueError(
+            "gradient_equality needs a module with at least one parameter that requires a gradient."
+        )
     one_sided = [name for name in plain if (plain[name] is None) != (other[name] is None)]
     if one_sided:
         raise ValueError(
@@ -134,7 +140,9 @@ def gradient_equality(
         )
     names = tuple(name for name in plain if plain[name] is not None)
     if not names:
-        raise ValueError("gradient_equality: neither way leaves a gradient; call .backward() inside each of them.")
+        raise ValueError(
+            "gradient_equality: neither way leaves a gradient; call .backward() inside each of them."
+        )
     worst = []
     relative = []
     for name in names:

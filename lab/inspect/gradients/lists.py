@@ -107,7 +107,12 @@ class ListGradients(Insight):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per item, best first: item (its position in the input), relevant, similarity, gradient."""
         items = np.arange(len(self.gradients))
-        table = frame(item=items, relevant=self.relevant, similarity=self.similarities, gradient=self.gradients)
+        table = frame(
+            item=items,
+            relevant=self.relevant,
+            similarity=self.similarities,
+            gradient=self.gradients,
+        )
         return table.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
     def figure(self) -> go.Figure:
@@ -118,7 +123,9 @@ class ListGradients(Insight):
             x="similarity to the query (cosine)",
             y="gradient of the loss / cosine",
         )
-        for index, (label, mask) in enumerate((("same label", self.relevant), ("different label", ~self.relevant))):
+        for index, (label, mask) in enumerate(
+            (("same label", self.relevant), ("different label", ~self.relevant))
+        ):
             chosen = np.flatnonzero(mask)
             chosen = chosen[np.argsort(-np.abs(self.gradients[chosen]), kind="stable")[:4000]]
             figure.add_scatter(

@@ -222,7 +222,9 @@ def require_pairs(pairs: PairGradients, caller: str) -> PairGradients:
         ValueError: it is something else, such as the loss.
     """
     if not isinstance(pairs, PairGradients):
-        raise ValueError(f"{caller} reads what lab.inspect.pair_gradients returned, got {type(pairs).__name__}.")
+        raise ValueError(
+            f"{caller} reads what lab.inspect.pair_gradients returned, got {type(pairs).__name__}."
+        )
     return pairs
 
 
@@ -249,7 +251,12 @@ def _unexplained(vectors: Tensor, plain: Tensor, gradients: Tensor) -> float:
 
 
 def _record(
-    name: str, value: float, vectors: Tensor, classes: Tensor, gradients: Tensor, kind: Literal["gradient", "motion"]
+    name: str,
+    value: float,
+    vectors: Tensor,
+    classes: Tensor,
+    gradients: Tensor,
+    kind: Literal["gradient", "motion"],
 ) -> PairGradients:
     similarities = cosines(vectors)
     return PairGradients(

@@ -54,7 +54,13 @@ class WorstPairs(Insight):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair: item_a, item_b, same, similarity, gradient."""
         a, b = self.items.T
-        return frame(item_a=a, item_b=b, same=self.same, similarity=self.similarities, gradient=self.gradients)
+        return frame(
+            item_a=a,
+            item_b=b,
+            same=self.same,
+            similarity=self.similarities,
+            gradient=self.gradients,
+        )
 
     def figure(self) -> go.Figure:
         """Draw the gradient of each pair as a bar, named by the two items."""
@@ -66,7 +72,9 @@ class WorstPairs(Insight):
             y="pair",
         )
         names = [f"{a} · {b}" for a, b in self.items]
-        for index, (label, mask) in enumerate((("same label", self.same), ("different label", ~self.same))):
+        for index, (label, mask) in enumerate(
+            (("same label", self.same), ("different label", ~self.same))
+        ):
             figure.add_bar(
                 y=[n for n, m in zip(names, mask, strict=True) if m],
                 x=self.gradients[mask],
@@ -78,7 +86,9 @@ class WorstPairs(Insight):
                 },
                 text=[f"cosine {s:.2f}" for s in self.similarities[mask]],
             )
-        return figure.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1])
+        return figure.update_yaxes(
+            type="category", categoryorder="array", categoryarray=names[::-1]
+        )
 
 
 def worst_pairs(
@@ -118,7 +128,9 @@ def worst_pairs(
     elif by == "hard negatives":
         badness = np.where(same, -np.inf, cosine)
     else:
-        raise ValueError(f"worst_pairs: by must be gradient, hard positives or hard negatives, got {by!r}.")
+        raise ValueError(
+            f"worst_pairs: by must be gradient, hard positives or hard negatives, got {by!r}."
+        )
     order = np.argsort(-badness, kind="stable")[:count]
     order = order[np.isfinite(badness[order])]
     return WorstPairs(

@@ -28,7 +28,13 @@ NAMES = {
 }
 """Columns that are read of a table, with their usual names; the first name that exists is taken."""
 
-SPLITS = {"train": "train", "validation": "validation", "val": "validation", "valid": "validation", "test": "test"}
+SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "val": "validation",
+    "valid": "validation",
+    "test": "test",
+}
 
 LENGTH = 2e-3
 """Tolerance of the length of a unit vector: half-precision numbers have such rounding errors."""
@@ -43,14 +49,18 @@ def as_rows(vectors: Any) -> Any:
     if hasattr(vectors, "detach") or not hasattr(vectors, "shape") or not hasattr(vectors, "dtype"):
         vectors = as_array(vectors, "vectors")
     if len(vectors.shape) != 2:
-        raise ValueError(f"Vectors are a table [n d], one row an image; these have the shape {list(vectors.shape)}.")
+        raise ValueError(
+            f"Vectors are a table [n d], one row an image; these have the shape {list(vectors.shape)}."
+        )
     if vectors.dtype.kind != "f":
         raise ValueError(
             f"The vectors are of type {vectors.dtype}, not floating-point numbers; convert them with "
             '`.astype("float32")` if they are embeddings.'
         )
     if not vectors.shape[0] or not vectors.shape[1]:
-        raise ValueError(f"There are no vectors: the table has {vectors.shape[0]} rows of {vectors.shape[1]} numbers.")
+        raise ValueError(
+            f"There are no vectors: the table has {vectors.shape[0]} rows of {vectors.shape[1]} numbers."
+        )
     return vectors
 
 
@@ -73,7 +83,9 @@ def checked_rows(vectors: Any, rows: np.ndarray, normalise: bool | None) -> np.n
         return block
     lengths = np.linalg.norm(block.astype(np.float64), axis=1)
     if not lengths.all():
-        raise ValueError(f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out.")
+        raise ValueError(
+            f"Row {rows[lengths == 0][0]:,} of the vectors is zero, so it has no direction; leave it out."
+        )
     if normalise:
         return (block / lengths[:, None]).astype(np.float32)
     off = np.abs(lengths - 1) > LENGTH
@@ -101,7 +113,9 @@ def assign_columns(
         ValueError: there is no such column.
     """
     left = {str(name): values for name, values in columns.items()}
-    written: dict[str, str] = {}  # a name in small letters to the column, as spreadsheets write Label
+    written: dict[
+        str, str
+    ] = {}  # a name in small letters to the column, as spreadsheets write Label
     for name in left:
         written.setdefault(name.strip().casefold(), name)
     columns_by_use: dict[str, Any] = {}
@@ -158,7 +172,9 @@ def in_order_of(
     row_of: dict[str, int] = {}
     for row, word in enumerate(table_keys):
         if row_of.setdefault(word, row) != row:
-            raise ValueError(f"The table has the key {word!r} in rows {row_of[word]:,} and {row:,}; keep one of them.")
+            raise ValueError(
+                f"The table has the key {word!r} in rows {row_of[word]:,} and {row:,}; keep one of them."
+            )
     for word in keys:
         if word not in row_of:
             raise ValueError(
@@ -169,7 +185,9 @@ def in_order_of(
     order = [row_of[word] for word in keys]
     ordered: dict[str, Any] = {}
     for name, values in table.items():
-        values = tables.column(values)  # an array keeps its dtype, which says how exact its numbers are
+        values = tables.column(
+            values
+        )  # an array keeps its dtype, which says how exact its numbers are
         if isinstance(values, np.ndarray):
             ordered[name] = values[order]
         else:
@@ -196,8 +214,16 @@ def in_words(row_facts: Mapping[str, Any], images: Any, like: str = "") -> str:
         without = int((np.asarray(images.labels) < 0).sum())
         if without:
             parts.append(f"{counted(without, 'row')} without")
-        parts += filter(None, (tables.negative_sentence(images.class_names), tables.alike_sentence(images.class_names)))
-    for use in ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class"):
+        parts += filter(
+            None,
+            (
+                tables.negative_sentence(images.class_names),
+                tables.alike_sentence(images.class_names),
+            ),
+        )
+    for use in (
+        ("image", "key", "split") if like else ("image", "key", "split", "role", "super_class")
+    ):
         if use in taken:
             parts.append(f"{use.replace('_', '-')}: column `{taken[use]}`")
     if like:
@@ -245,12 +271,20 @@ def records(
         ValueError: columns differ in length, a key stands twice, or a split or role is none; names the row.
     """
     metadata = metadata or {}
-    columns: dict[str, Any] = {"keys": keys, "labels": label, "split": split, "role": role, "super_class": super_class}
+    columns: dict[str, Any] = {
+        "keys": keys,
+        "labels": label,
+        "split": split,
+        "role": role,
+        "super_class": super_class,
+    }
     if isinstance(split, str):  # one split for all rows
         del columns["split"]
     for name, values in {**columns, **metadata}.items():
         if values is not None and len(values) != count:
-            raise ValueError(f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one.")
+            raise ValueError(
+                f"There are {count:,} vectors, but {len(values):,} values of {name}; each row needs one."
+            )
     if keys is None:
         texts = [str(row) for row in range(count)]
     else:
@@ -258,9 +292,13 @@ def records(
     first: dict[str, int] = {}
     for row, key in enumerate(texts):
         if not key:
-            raise ValueError(f"Row {row:,} has no key; give each row its own, or leave the keys out.")
+            raise ValueError(
+                f"Row {row:,} has no key; give each row its own, or leave the keys out."
+            )
         if first.setdefault(key, row) != row:
-            raise ValueError(f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own.")
+            raise ValueError(
+                f"Rows {first[key]:,} and {row:,} have the same key {key!r}; each row needs its own."
+            )
     labels, names = labelled(label, count)
     super_labels: np.ndarray | None = None
     super_names: list[str] = []
@@ -290,11 +328,15 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
         ValueError: one is missing or no picture; says how many are. Or there are more or fewer, or one stands twice.
     """
     if len(images) != count:
-        raise ValueError(f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one.")
+        raise ValueError(
+            f"There are {count:,} vectors, but {len(images):,} pictures; each row needs one."
+        )
     root = whole(base)
     paths = tables.names(images, "paths of pictures")
     keys = [key_of(os.path.expanduser(path), root) for path in paths]
-    if any(os.path.isabs(key) or key.startswith("..") for key in keys):  # some lie elsewhere: take a folder of all
+    if any(
+        os.path.isabs(key) or key.startswith("..") for key in keys
+    ):  # some lie elsewhere: take a folder of all
         places = [os.path.normpath(os.path.join(root, key)) for key in keys]
         root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
         keys = [Path(place).relative_to(root).as_posix() for place in places]
@@ -329,7 +371,9 @@ def _check_once(root: Path, keys: Sequence[str]) -> None:
         earlier = first.setdefault(place_of(root / key), row)
         if earlier < row:
             also = "" if keys[earlier] == key else f", which is {keys[earlier]}"
-            raise ValueError(f"Rows {earlier:,} and {row:,} have the same picture {key}{also}; each row needs its own.")
+            raise ValueError(
+                f"Rows {earlier:,} and {row:,} have the same picture {key}{also}; each row needs its own."
+            )
 
 
 def plain(values: Any) -> list[Any]:

@@ -177,9 +177,13 @@ def embedder_of(images: Any, word: str, options: EncoderOptions) -> Embedder:
         ValueError: there is neither such a run nor such an encoder.
     """
     if options.batch_size is not None and options.batch_size < 1:
-        raise ValueError(f"At least one picture is embedded at once, got a batch size of {options.batch_size}.")
+        raise ValueError(
+            f"At least one picture is embedded at once, got a batch size of {options.batch_size}."
+        )
     if not 0 <= (options.workers or 0) <= MOST_WORKERS:
-        raise ValueError(f"Up to {MOST_WORKERS} processes read pictures ahead, got {options.workers}.")
+        raise ValueError(
+            f"Up to {MOST_WORKERS} processes read pictures ahead, got {options.workers}."
+        )
     try:
         run: Run | None = open_run(word, options.runs, options.allow)
     except ValueError:  # then the word is an encoder's
@@ -232,8 +236,12 @@ def _embedder_of_encoder(images: Any, word: str, options: EncoderOptions) -> Emb
     # Build the encoder and the images it sees.
     refuse_unknown(word, [run.name for run in list_runs(options.runs)])
     encoder = encoder_of(word, options.weights, options.seen or Seen()).to(device)
-    transform = transforms.testing(encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing)
-    images.least = 5 * encoder.input_size // 2  # decode at twice the size after resizing: the difference is invisible
+    transform = transforms.testing(
+        encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing
+    )
+    images.least = (
+        5 * encoder.input_size // 2
+    )  # decode at twice the size after resizing: the difference is invisible
     # Decide who reads pictures: worker processes, or the threads of torch.
     threads = torch.get_num_threads() if on_cpu else 1
     workers = options.workers
@@ -257,4 +265,6 @@ def _embedder_of_encoder(images: Any, word: str, options: EncoderOptions) -> Emb
         f"weights {options.weights}, {encoder.input_size} pixels, {encoder.mean}, {encoder.std}, "
         f"{encoder.preprocessing}, {batch_size} at once"
     )
-    return Embedder(embed_items, Maker(word, fingerprint(encoder)), loader, settings, is_untrained(word))
+    return Embedder(
+        embed_items, Maker(word, fingerprint(encoder)), loader, settings, is_untrained(word)
+    )

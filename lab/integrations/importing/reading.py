@@ -23,7 +23,9 @@ from lab.core.stored import Texts
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "features", "feature", "emb")
 """Names that the array or column of vectors has; the first that is there is taken."""
 
-NUMBERED = re.compile(r"(v|e|f|d|x|z|pc|dim_?|emb_?|embedding_?|feat_?|feature_?|vec_?|vector_?|)(\d+)", re.IGNORECASE)
+NUMBERED = re.compile(
+    r"(v|e|f|d|x|z|pc|dim_?|emb_?|embedding_?|feat_?|feature_?|vec_?|vector_?|)(\d+)", re.IGNORECASE
+)
 """Columns of single numbers: v0, v1, ... or 0, 1, ..., counted from 0 or 1."""
 
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?")
@@ -55,10 +57,14 @@ def read(path: Path | str, vector: str = "") -> Source:
         return _folder(path, vector)
     reader = READERS.get(checked(path).suffix.lower())
     if reader is None:
-        raise ValueError(f"{path.name} is of no kind that is read; these are: {', '.join(READERS)}.")
+        raise ValueError(
+            f"{path.name} is of no kind that is read; these are: {', '.join(READERS)}."
+        )
     _check_unpacked(path)
     source = _opened(path, lambda: reader(path, vector))
-    check_fits(path, 4 * math.prod(source.vectors.shape))  # as float32; one number may stand for all of them
+    check_fits(
+        path, 4 * math.prod(source.vectors.shape)
+    )  # as float32; one number may stand for all of them
     return source
 
 
@@ -73,7 +79,12 @@ def _check_unpacked(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):  # its reader says what is wrong
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        OSError,
+        ValueError,
+    ):  # its reader says what is wrong
         return
     check_fits(path, unpacked)
 
@@ -89,15 +100,21 @@ def table(source: Any) -> dict[str, Any]:
         if path.suffix.lower() == ".npy":  # X.npy with y.npy
             labels = _opened(path, lambda: _numpy(path, "")).vectors
             if labels.ndim != 1:
-                raise ValueError(f"{path} has the shape {list(labels.shape)}; as a table it is one label a row, [n].")
+                raise ValueError(
+                    f"{path} has the shape {list(labels.shape)}; as a table it is one label a row, [n]."
+                )
             return {"label": labels}
         if path.suffix.lower() not in TABLES:
-            raise ValueError(f"{path.name} is no table that is read; these are: .npy, {', '.join(TABLES)}.")
+            raise ValueError(
+                f"{path.name} is no table that is read; these are: .npy, {', '.join(TABLES)}."
+            )
         if not path.is_file():
             raise ValueError(f"There is no file {path}.")
         columns = tables.read(path)
         if not any(len(values) for values in columns.values()):
-            raise ValueError(f"{path} has no rows below the names of its columns ({', '.join(columns)}).")
+            raise ValueError(
+                f"{path} has no rows below the names of its columns ({', '.join(columns)})."
+            )
         return columns
     if isinstance(source, Mapping):
         return dict(source)
@@ -120,7 +137,9 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
     except Exception as error:  # each library raises kinds of its own
         if type(error) is ValueError:  # a sentence of ours
             raise
-        raise ValueError(f"{path} cannot be read, it is damaged or of another kind{_why(error)}.") from None
+        raise ValueError(
+            f"{path} cannot be read, it is damaged or of another kind{_why(error)}."
+        ) from None
 
 
 def _why(error: Exception) -> str:
@@ -157,7 +176,9 @@ def unnamed(vectors: Any, vector: str, what: str) -> Source:
         ValueError: one is given.
     """
     if vector:
-        raise ValueError(f"{what} is one array without a name, so {vector!r} names nothing in it; leave out --vector.")
+        raise ValueError(
+            f"{what} is one array without a name, so {vector!r} names nothing in it; leave out --vector."
+        )
     return Source(vectors)
 
 
@@ -179,7 +200,9 @@ def _torch(path: Path, vector: str) -> Source:
     if isinstance(read, torch.Tensor):
         return unnamed(read, vector, str(path))
     if not isinstance(read, Mapping):
-        raise ValueError(f"{path} holds a {type(read).__name__}, not a tensor or a dictionary of tensors.")
+        raise ValueError(
+            f"{path} holds a {type(read).__name__}, not a tensor or a dictionary of tensors."
+        )
     held = {str(name): values for name, values in read.items() if hasattr(values, "shape")}
     source = _of_tensors(held, vector, path)
     lists = {str(name): values for name, values in read.items() if isinstance(values, list | tuple)}
@@ -197,12 +220,22 @@ def _of_tensors(held: dict[str, Any], vector: str, path: Path) -> Source:
 def _named(held: dict[str, Any], vector: str, path: Path) -> Source:
     """The table of numbers among arrays, and the others as columns."""
     flat = [name for name, values in held.items() if len(values.shape) == 2]
-    name = vector or next((one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else "")
+    name = vector or next(
+        (one for one in VECTORS if one in held), flat[0] if len(flat) == 1 else ""
+    )
     if name not in held:
-        wrong = f"has no array {vector!r}" if vector else "does not say which of its arrays are the vectors"
-        raise ValueError(f"{path} {wrong}; it has {', '.join(held) or 'none'}. Name one with --vector.")
+        wrong = (
+            f"has no array {vector!r}"
+            if vector
+            else "does not say which of its arrays are the vectors"
+        )
+        raise ValueError(
+            f"{path} {wrong}; it has {', '.join(held) or 'none'}. Name one with --vector."
+        )
     vectors = held.pop(name)
-    return Source(vectors, {name: values for name, values in held.items() if len(values.shape) == 1})
+    return Source(
+        vectors, {name: values for name, values in held.items() if len(values.shape) == 1}
+    )
 
 
 def _safetensors(path: Path, vector: str) -> Source:
@@ -211,7 +244,10 @@ def _safetensors(path: Path, vector: str) -> Source:
 
     with safe_open(path, framework="pt") as file:  # which knows bfloat16
         check_fits(path, bytes_of(file, file.keys()))
-        held, metadata = {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+        held, metadata = (
+            {name: file.get_tensor(name) for name in file.keys()},  # noqa: SIM118  it is no dictionary
+            file.metadata() or {},
+        )
     source = _of_tensors(held, vector, path)
     if "keys" in metadata:
         source.columns["key"] = _keys_in(metadata["keys"], f"{path} (keys in its head)")
@@ -239,7 +275,9 @@ def _table(path: Path, vector: str) -> Source:
 
     def choose(first: list[str]) -> tuple[list[str] | None, list[str]]:
         """Names for a table without a line of names, and which of its columns are numbers."""
-        numbers = all(map(NUMBER.fullmatch, first)) and not all(map(str.isdecimal, first))  # whole ones may be names
+        numbers = all(map(NUMBER.fullmatch, first)) and not all(
+            map(str.isdecimal, first)
+        )  # whole ones may be names
         names = [f"v{number}" for number in range(len(first))] if numbers else None
         header = names or first
         return names, [] if _named_vector(header, vector) else _numbered(header)
@@ -265,9 +303,15 @@ def _as_arrow(table: Any) -> Any:
         return table
     try:
         if hasattr(table, "iloc"):
-            return pa.Table.from_pandas(_of_one_type(table.rename(columns=str)), preserve_index=False)
+            return pa.Table.from_pandas(
+                _of_one_type(table.rename(columns=str)), preserve_index=False
+            )
         return pa.table(table)
-    except (pa.ArrowException, TypeError, ValueError) as error:  # a column of texts and numbers, for instance
+    except (
+        pa.ArrowException,
+        TypeError,
+        ValueError,
+    ) as error:  # a column of texts and numbers, for instance
         reason = "; ".join(str(one).rstrip(".") for one in error.args)[:300]
         raise ValueError(f"This is no table whose columns have one type each ({reason}).") from None
 
@@ -292,7 +336,9 @@ def _named_vector(columns: Iterable[str], vector: str) -> str:
     """
     columns = list(columns)
     if vector and vector not in columns:
-        raise ValueError(f"There is no column {vector!r}; the columns are {', '.join(columns[:20]) or 'none'}.")
+        raise ValueError(
+            f"There is no column {vector!r}; the columns are {', '.join(columns[:20]) or 'none'}."
+        )
     return vector or next((one for one in VECTORS if one in columns), "")
 
 
@@ -305,7 +351,9 @@ def _numbered(columns: Iterable[str]) -> list[str]:
     whole = []
     for group in groups.values():
         first = min(group)
-        if sorted(group) == list(range(first, first + len(group))) and (first == 0 or (first == 1 and len(group) > 1)):
+        if sorted(group) == list(range(first, first + len(group))) and (
+            first == 0 or (first == 1 and len(group) > 1)
+        ):
             whole.append(group)
     longest = max(whole, key=len, default={})
     return [longest[number] for number in sorted(longest)]
@@ -325,16 +373,26 @@ def of_table(table: Any, vector: str) -> Source:
     name = _named_vector(read.column_names, vector)
     if name:
         return Source(
-            _lists(read.column(name), name), tables.arrow_columns(read.drop_columns([name])), f"column `{name}`"
+            _lists(read.column(name), name),
+            tables.arrow_columns(read.drop_columns([name])),
+            f"column `{name}`",
         )
     ordered = _numbered(read.column_names)
     if not ordered:
         raise ValueError(_no_vectors(read.column_names))
     try:
-        vectors = np.stack([read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1)
+        vectors = np.stack(
+            [read.column(name).to_numpy().astype(np.float32) for name in ordered], axis=1
+        )
     except (TypeError, ValueError):
-        raise ValueError(f"The columns {ordered[0]} to {ordered[-1]} hold texts where numbers are needed.") from None
-    return Source(vectors, tables.arrow_columns(read.drop_columns(ordered)), f"{len(ordered)} columns of numbers")
+        raise ValueError(
+            f"The columns {ordered[0]} to {ordered[-1]} hold texts where numbers are needed."
+        ) from None
+    return Source(
+        vectors,
+        tables.arrow_columns(read.drop_columns(ordered)),
+        f"{len(ordered)} columns of numbers",
+    )
 
 
 def _lists(column: Any, name: str) -> Any:
@@ -345,12 +403,18 @@ def _lists(column: Any, name: str) -> Any:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return _lists_of_texts(column.to_pylist(), name)
     if not hasattr(column.type, "value_type"):
-        raise ValueError(f"The column {name} holds {column.type}, not a list of numbers in each row.")
+        raise ValueError(
+            f"The column {name} holds {column.type}, not a list of numbers in each row."
+        )
     flat = [chunk.flatten() for chunk in column.chunks if len(chunk)]
     lengths = pyarrow.compute.list_value_length(column).unique().to_pylist()
     if len(lengths) > 1 or None in lengths or any(part.null_count for part in flat):
-        raise ValueError(f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers.")
-    return np.concatenate([part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat])
+        raise ValueError(
+            f"The column {name} has vectors of several lengths, or with gaps; each needs as many numbers."
+        )
+    return np.concatenate(
+        [part.to_numpy(zero_copy_only=False).reshape(-1, lengths[0]) for part in flat]
+    )
 
 
 def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
@@ -358,7 +422,9 @@ def _lists_of_texts(texts: Sequence[str], name: str) -> np.ndarray:
     try:
         return np.asarray([json.loads(one) for one in texts], np.float32)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise ValueError(f"The column {name} holds texts that are no lists of as many numbers each.") from None
+        raise ValueError(
+            f"The column {name} holds texts that are no lists of as many numbers each."
+        ) from None
 
 
 def _faiss(path: Path, vector: str) -> Source:

@@ -137,7 +137,9 @@ def from_embeddings(
         base = file.parent
     compared = open_run(like, runs) if isinstance(like, Path | str) else like
     digests = None if contents is None else _checked_contents(contents, table.shape[0])
-    external = external_embeddings(table, row_facts, base, compared, with_root=root is not None, contents=digests)
+    external = external_embeddings(
+        table, row_facts, base, compared, with_root=root is not None, contents=digests
+    )
     # The configuration says what the vectors are of, and the run is written and measured.
     root = default_root(runs)
     like_name = ""
@@ -146,7 +148,11 @@ def from_embeddings(
     else:
         data = external.like.config.data.as_dict()
         like_name = external.like.name
-    facts = {"what": encoder, "dim": int(external.vectors.shape[1]), "normalise": normalise is not False}
+    facts = {
+        "what": encoder,
+        "dim": int(external.vectors.shape[1]),
+        "normalise": normalise is not False,
+    }
     config = outside_config(data, facts, method, seed)
     if not name:
         name = free_name(root, plain_name(file.stem if file else "imported"))
@@ -196,8 +202,12 @@ def _rows_and_facts(
     arguments: a value for each row, the name of a column, or None; for the split also one value for all rows.
     """
     vector_column = columns.pop("vector", "")
-    if not any(arguments[field] is None or isinstance(arguments[field], str) for field in ("key", "image")):
-        raise ValueError("keys and images both name the rows; pictures are named by their paths, so leave out keys.")
+    if not any(
+        arguments[field] is None or isinstance(arguments[field], str) for field in ("key", "image")
+    ):
+        raise ValueError(
+            "keys and images both name the rows; pictures are named by their paths, so leave out keys."
+        )
     # Read the vectors, and the columns beside them.
     vectors, arguments["label"] = parts_of(vectors, arguments["label"])
     if isinstance(vectors, str | Path):
@@ -207,7 +217,9 @@ def _rows_and_facts(
     else:
         source = reading.unnamed(vectors, vector_column, "vectors")
     beside = {} if metadata is None else reading.table(metadata)
-    table_columns = dict(source.columns) | described.in_order_of(source.columns, beside, columns.get("key", ""))
+    table_columns = dict(source.columns) | described.in_order_of(
+        source.columns, beside, columns.get("key", "")
+    )
     for field in ("label", "image"):
         if isinstance(arguments[field], str):  # the argument names a column of the table
             columns[field] = arguments[field]
@@ -257,7 +269,9 @@ def _described(
     # What identifies these images, when runs are compared.
     knobs: dict[str, Any] = {"what": "imported", "digest": digest_of(folder, records)}
     if folder is None and keys is not None:
-        knobs["named"] = True  # these are names even if they look like row numbers; see `lab.runs.joined`
+        knobs["named"] = (
+            True  # these are names even if they look like row numbers; see `lab.runs.joined`
+        )
     if folder is None and keys is None and not records.class_names:
         knobs["unnamed"] = secrets.token_hex(8)  # nothing identifies these rows
     images = listed_as(folder, records, knobs)
@@ -300,7 +314,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Exter
     if given and named is None:
         raise ValueError(f"{', '.join(given)} come from run {like.name}; leave them out.")
     images = like.dataset()
-    explicit = [use for use in ("role", "super_class") if use in given and use not in row_facts["taken"]]
+    explicit = [
+        use for use in ("role", "super_class") if use in given and use not in row_facts["taken"]
+    ]
     if explicit:
         raise ValueError(f"{', '.join(explicit)} come from run {like.name}; leave them out.")
     stored: dict[str, dict[str, np.ndarray]] = {}
@@ -314,7 +330,9 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Exter
     # Find each image's row, by its key, or by its file if paths are given.
     position = {key: item for item, key in enumerate(images.keys)}
     if images.root is not None and pictured:
-        position |= {str((images.root / key).resolve()): item for key, item in tuple(position.items())}
+        position |= {
+            str((images.root / key).resolve()): item for key, item in tuple(position.items())
+        }
     row_of: dict[int, int] = {}
     for row, key in enumerate(tables.names(named, "keys")):
         elsewhere = str((base / key).resolve()) if pictured else ""
@@ -327,16 +345,23 @@ def _like(table: Any, row_facts: dict[str, Any], base: Path, like: Run) -> Exter
     rows: dict[str, dict[str, np.ndarray]] = {}
     for split, parts in stored.items():
         if all(row_of.keys() >= set(items.tolist()) for items in parts.values()):
-            rows[split] = {part: np.array([row_of[item] for item in items.tolist()]) for part, items in parts.items()}
+            rows[split] = {
+                part: np.array([row_of[item] for item in items.tolist()])
+                for part, items in parts.items()
+            }
     if not rows:
         raise ValueError(
             f"The rows are not the images of run {like.name}: none of its embedded splits ({', '.join(like.splits)}) "
             f"is there as a whole; its images have keys such as {images.keys[0]!r}."
         )
-    return ExternalEmbeddings(table, images, rows, stored, recorded_contents(like, len(images)), like)
+    return ExternalEmbeddings(
+        table, images, rows, stored, recorded_contents(like, len(images)), like
+    )
 
 
-def _check_classes(labels: Sequence[Any], row_of: Mapping[int, int], images: ImageSet, like: Run) -> None:
+def _check_classes(
+    labels: Sequence[Any], row_of: Mapping[int, int], images: ImageSet, like: Run
+) -> None:
     """Refuse labels that differ from those of the other run, which are used.
 
     Raises:
@@ -368,7 +393,9 @@ def _in_stored_order(
         )
     rows = np.split(np.arange(table.shape[0]), ends[:-1])
     rows_of_parts = {name: dict(zip(stored[name], rows, strict=True))}
-    return ExternalEmbeddings(table, images, rows_of_parts, stored, recorded_contents(like, len(images)), like)
+    return ExternalEmbeddings(
+        table, images, rows_of_parts, stored, recorded_contents(like, len(images)), like
+    )
 
 
 def outside_config(
@@ -394,20 +421,31 @@ def outside_config(
         loss["method"] = method.strip()
     if seed is not None:
         loss["seed"] = int(seed)
-    sections = {"data": {"name": OUTSIDE, **data}, "encoder": {"name": OUTSIDE, **encoder}, "loss": loss}
+    sections = {
+        "data": {"name": OUTSIDE, **data},
+        "encoder": {"name": OUTSIDE, **encoder},
+        "loss": loss,
+    }
     return RunConfig.of(sections, stored=True)
 
 
 def plain_name(text: str) -> str:
     """Return a text as a valid name of a run."""
     allowed = "._-"
-    characters = [char if char.isascii() and (char.isalnum() or char in allowed) else "-" for char in text]
+    characters = [
+        char if char.isascii() and (char.isalnum() or char in allowed) else "-" for char in text
+    ]
     plain = "".join(characters)
     return plain.strip("._-")[:90] or "imported"
 
 
 def _write(
-    external: ExternalEmbeddings, words: str, config: RunConfig, normalise: bool | None, root: Path, name: str
+    external: ExternalEmbeddings,
+    words: str,
+    config: RunConfig,
+    normalise: bool | None,
+    root: Path,
+    name: str,
 ) -> Run:
     """Write the whole folder, or none."""
     from lab.core import arrays, ownership
@@ -429,7 +467,9 @@ def _write(
             header |= add_pictures(values, external.images, external.contents, config, name)
             arrays.write(folder / "embeddings" / f"{split}.safetensors", values, header)
         write_json(folder / "meta.json", {"versions": versions(), "started": time.time()})
-        sentence = f"{count:,} vectors of {width} numbers of {_classes_of(external)}, made elsewhere"
+        sentence = (
+            f"{count:,} vectors of {width} numbers of {_classes_of(external)}, made elsewhere"
+        )
         if words:
             sentence += f"; {words}"
         write_status(folder, FINISHED, "finished", 0, f"{sentence}.")
@@ -444,7 +484,9 @@ def _checked_contents(contents: Sequence[int], count: int) -> np.ndarray:
     """
     digests = np.asarray(contents)
     if digests.shape != (count,) or digests.dtype.kind != "i":
-        raise ValueError(f"contents must be {count:,} whole numbers, one for each vector, got {list(digests.shape)}.")
+        raise ValueError(
+            f"contents must be {count:,} whole numbers, one for each vector, got {list(digests.shape)}."
+        )
     return digests.astype(np.int64)
 
 

@@ -84,7 +84,9 @@ def embed_shards(
         return open_gallery(shards)
     yield from notes_on(images, embedder)
     if writer.seen:
-        yield Note(f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them.")
+        yield Note(
+            f"{writer.seen:,} of {len(images):,} pictures were embedded before; it goes on behind them."
+        )
     while writer.seen < len(images):
         yield from _next_shard(writer, images.keys, labels, embedder.embed, rows)
     lost = len(images) - sum(writer.about["shards"])

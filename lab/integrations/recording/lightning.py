@@ -30,14 +30,21 @@ class LightningRecording(lightning.Callback):
         method, module_seed = named_in(pl_module.hparams)
         self.run.describe(method, int(seed) if seed.isdecimal() else module_seed)
 
-    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if loss is not None:
-            self.run.log(trainer.global_step, loss=loss, lr=trainer.optimizers[0].param_groups[0]["lr"])
+            self.run.log(
+                trainer.global_step, loss=loss, lr=trainer.optimizers[0].param_groups[0]["lr"]
+            )
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         if trainer.sanity_checking:
             return
-        self.run.log(trainer.global_step, **{name: float(value) for name, value in trainer.logged_metrics.items()})
+        self.run.log(
+            trainer.global_step,
+            **{name: float(value) for name, value in trainer.logged_metrics.items()},
+        )
         if self.embed is not None:
             self.run.embeddings(trainer.global_step, *self.embed(pl_module))

@@ -24,7 +24,13 @@ from lab.core.formats import finite
 from lab.core.installed.environment import versions
 from lab.core.results import label_column, labelled, parts_of
 from lab.integrations.importing.described import as_rows, checked_rows
-from lab.integrations.importing.run import PAIRS, add_pictures, external_embeddings, has_match, outside_config
+from lab.integrations.importing.run import (
+    PAIRS,
+    add_pictures,
+    external_embeddings,
+    has_match,
+    outside_config,
+)
 from lab.runs.execute import new_folder, write_status
 from lab.runs.folder import FAILED, FINISHED, RUNNING, STOPPED, Run, write_images
 from lab.runs.store import check_name, default_root, free_name, open_run
@@ -71,9 +77,13 @@ class Recorder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         if error is None:
-            self._writer.status(FINISHED, phase="finished", step=self.step, sentence="Recorded from its own loop.")
+            self._writer.status(
+                FINISHED, phase="finished", step=self.step, sentence="Recorded from its own loop."
+            )
         else:
             state = STOPPED if isinstance(error, KeyboardInterrupt | GeneratorExit) else FAILED
             self._writer.status(state, phase=state, step=self.step, sentence=explain(error))
@@ -90,7 +100,9 @@ class Recorder:
         if config.seed is not None:
             seed = config.seed
         if (method, seed) != (config.method, config.seed):
-            self.run.write_config(outside_config(config.data.as_dict(), config.encoder.values, method, seed))
+            self.run.write_config(
+                outside_config(config.data.as_dict(), config.encoder.values, method, seed)
+            )
 
     def log(self, step: int, loss: Any = None, **scalars: Any) -> None:
         """Record numbers of a step: `loss`, `lr`, `gradient_norm`, `images_per_second`, `memory_bytes`; others by name.
@@ -105,7 +117,9 @@ class Recorder:
         not_finite = [name for name, value in values.items() if value is None]
         if not_finite:
             named = ", ".join(not_finite)
-            warnings.warn(f"Step {step}: {named} is NaN or infinite, so nothing is kept.", stacklevel=2)
+            warnings.warn(
+                f"Step {step}: {named} is NaN or infinite, so nothing is kept.", stacklevel=2
+            )
         self.step = self._checked(step)
         of_step = {name: value for name, value in values.items() if name in STEP}
         others = {name: value for name, value in values.items() if name not in STEP}
@@ -147,7 +161,9 @@ class Recorder:
         if self._images is None:
             self._take_images(table, {"label": labels, "image": images, "key": keys}, Path(root))
         if len(rows) != len(self._items):
-            raise ValueError(f"There are {len(rows):,} vectors, but the run has {len(self._items):,} images.")
+            raise ValueError(
+                f"There are {len(rows):,} vectors, but the run has {len(self._items):,} images."
+            )
         self._check_order(labels, {"keys": keys, "images": images})
         judged = has_match(self._images.labels[self._items])
         if measure and not judged:
@@ -157,7 +173,11 @@ class Recorder:
             )
         # Store the vectors, and a frame of the map.
         self.step = step
-        columns = {"vectors": rows, "labels": self._images.labels[self._items], "items": self._items}
+        columns = {
+            "vectors": rows,
+            "labels": self._images.labels[self._items],
+            "items": self._items,
+        }
         if self.split == "validation":  # the split whose map has steps
             self._writer.moment(step, columns, self.run.config.training.knobs.keep_frames)
         evaluation = self.run.config.evaluation.as_dict()
@@ -168,7 +188,9 @@ class Recorder:
         header |= add_pictures(stored, self._images, self._contents, self.run.config, self.run.name)
         self._writer.arrays("embeddings", self.split, stored, header)
         if measure or (measure is None and judged and len(rows) ** 2 <= PAIRS):
-            from lab.runs.evaluate import evaluate_run  # imports torch, which other calls do not need
+            from lab.runs.evaluate import (
+                evaluate_run,  # imports torch, which other calls do not need
+            )
 
             for _ in evaluate_run(self.run, self._writer, splits=(self.split,)):
                 pass
@@ -208,7 +230,9 @@ class Recorder:
         self._images = external.images
         self._contents = external.contents
         config = self.run.config
-        self.run.write_config(outside_config(data, config.encoder.values, config.method, config.seed))
+        self.run.write_config(
+            outside_config(data, config.encoder.values, config.method, config.seed)
+        )
         write_images(self.run.path, self._images, self.run.config)
 
     def _check_order(self, labels: Any, named: dict[str, Any]) -> None:
@@ -221,7 +245,9 @@ class Recorder:
             words = None if values is None else tables.names(values, what)
             first = self._named.setdefault(what, words)
             if words is not None and first is not None and words != first:
-                row = next(row for row, word in enumerate(words) if row >= len(first) or word != first[row])
+                row = next(
+                    row for row, word in enumerate(words) if row >= len(first) or word != first[row]
+                )
                 raise ValueError(
                     f"Row {row:,} is {words[row]!r} now and was {first[row]!r} before; give the embeddings of the same "
                     "images in the same order every time, from a loader that does not shuffle."
@@ -253,19 +279,25 @@ class Recorder:
             ValueError: lengths differ, or there is no such image.
         """
         if self._images is None:
-            raise ValueError("Give the images first, with `run.embeddings`; a batch is shown on them.")
+            raise ValueError(
+                "Give the images first, with `run.embeddings`; a batch is shown on them."
+            )
         vectors = as_rows(embeddings)
         places = np.asarray(items, np.int64)
         loss_value = None if loss is None else _number("loss", loss)
         numbers = label_column(labels, "labels of the batch")
         if not labelled(numbers).all():
-            raise ValueError("A row of the batch has no class, and a loss compares classes; leave such rows out.")
+            raise ValueError(
+                "A row of the batch has no class, and a loss compares classes; leave such rows out."
+            )
         if not len(vectors) == len(numbers) == len(places):
             raise ValueError(
                 f"A batch has as many embeddings, labels and items; got {len(vectors)}, {len(numbers)}, {len(places)}."
             )
         if len(places) and not (places.min() >= 0 and places.max() < len(self._items)):
-            raise ValueError(f"Items are 0 to {len(self._items) - 1:,}; got {places.min()} to {places.max()}.")
+            raise ValueError(
+                f"Items are 0 to {len(self._items) - 1:,}; got {places.min()} to {places.max()}."
+            )
         places = self._items[places]
         columns = {
             "embeddings": vectors.astype(np.float32),
@@ -279,11 +311,15 @@ class Recorder:
 
     def _checked(self, step: int) -> int:
         if step < self.step:
-            raise ValueError(f"Step {step:,} was logged after step {self.step:,}; steps must not go back.")
+            raise ValueError(
+                f"Step {step:,} was logged after step {self.step:,}; steps must not go back."
+            )
         return int(step)
 
     def _append(self, kind: str, **values: Any) -> None:
-        self._writer.append({"kind": kind, "step": self.step, **values, "at": round(time.time(), 3)})
+        self._writer.append(
+            {"kind": kind, "step": self.step, **values, "at": round(time.time(), 3)}
+        )
 
 
 class Silent(Recorder):
@@ -365,7 +401,9 @@ def record(
     try:
         settings = json.loads(json.dumps(dict(config or {}), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"The configuration is kept as JSON, which it cannot be: {error}.") from None
+        raise ValueError(
+            f"The configuration is kept as JSON, which it cannot be: {error}."
+        ) from None
     check_name(name)
     if (_rank() if rank is None else rank) != 0:
         return Silent()
@@ -385,7 +423,10 @@ def record(
     name = free_name(root, name)
     with new_folder(root, name) as folder:
         write_text(folder / "config.yaml", run_config.as_yaml())
-        write_json(folder / "meta.json", {"versions": versions(), "started": time.time(), "config": settings})
+        write_json(
+            folder / "meta.json",
+            {"versions": versions(), "started": time.time(), "config": settings},
+        )
         write_status(folder, STOPPED, "waiting", steps)
     return Recorder(Run(root / name), normalise, on_finding, split, compared)
 
@@ -400,12 +441,18 @@ def _check_classes(labels: Any, images: Any, items: np.ndarray, name: str) -> No
     name_of: dict[int, str] = {}
     words = tables.label_names(labels, "labels")
     if len(words) != len(items):
-        raise ValueError(f"There are {len(items):,} vectors, but {len(words):,} values of labels; each row needs one.")
+        raise ValueError(
+            f"There are {len(items):,} vectors, but {len(words):,} values of labels; each row needs one."
+        )
     numbers = np.maximum(images.labels[items], -1).tolist()  # -1 for every image without a class
     for row, (word, number) in enumerate(zip(words, numbers, strict=True)):
         if number_of.setdefault(word, number) != number or name_of.setdefault(number, word) != word:
             where = f"in run {name}" if name else "in an earlier call"
-            order = "the order of that run, or their keys" if name else "one order every time, without shuffling"
+            order = (
+                "the order of that run, or their keys"
+                if name
+                else "one order every time, without shuffling"
+            )
             raise ValueError(
                 f"Row {row:,} has the label {word!r}, which does not fit to its class {where}, "
                 f"{images.class_name(number)!r}; give the rows in {order}."
@@ -430,7 +477,11 @@ def _rank() -> int:
     group = sys.modules.get("torch.distributed")
     if group is not None and group.is_available() and group.is_initialized():
         return int(group.get_rank())
-    for numbers in (("RANK",), ("NODE_RANK", "LOCAL_RANK"), ("SLURM_PROCID",)):  # Lightning sets only these two
+    for numbers in (
+        ("RANK",),
+        ("NODE_RANK", "LOCAL_RANK"),
+        ("SLURM_PROCID",),
+    ):  # Lightning sets only these two
         ranks = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
         if ranks:
             return max(map(int, ranks))  # only whether it is 0 matters

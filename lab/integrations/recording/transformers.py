@@ -29,8 +29,14 @@ class TransformersRecording(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.run.describe(seed=args.seed)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        numbers = {STEP.get(name, name): float(value) for name, value in (logs or {}).items() if name != "epoch"}
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        numbers = {
+            STEP.get(name, name): float(value)
+            for name, value in (logs or {}).items()
+            if name != "epoch"
+        }
         self.run.log(state.global_step, **numbers)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:

@@ -39,7 +39,9 @@ class Layout:
     def sort_slots(self, values: np.ndarray) -> np.ndarray:
         """Move pairs among the slots of their row so that values, [p] by slot, ascend; each slot's new place, [p]."""
         moved = np.empty_like(self.slots)
-        (sorted_slots if self.counts[0] <= FEW else sorted_long_slots)(values, self.counts, self.base, moved)
+        (sorted_slots if self.counts[0] <= FEW else sorted_long_slots)(
+            values, self.counts, self.base, moved
+        )
         second = self.second.copy()
         self.second[moved] = second
         self.slots = moved[self.slots]
@@ -83,7 +85,12 @@ def count_pairs(pairs: np.ndarray, counts: np.ndarray, lowest: np.ndarray) -> No
 
 @compiled
 def place_pairs(
-    pairs: np.ndarray, place: np.ndarray, base: np.ndarray, slots: np.ndarray, first: np.ndarray, second: np.ndarray
+    pairs: np.ndarray,
+    place: np.ndarray,
+    base: np.ndarray,
+    slots: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
 ) -> None:
     """Each pair's slot, and the places of each slot's query and item."""
     nth = np.zeros(len(place), np.int64)
@@ -95,7 +102,9 @@ def place_pairs(
 
 
 @compiled
-def sorted_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray) -> None:
+def sorted_slots(
+    values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray
+) -> None:
     """Where each slot goes so that values, [p] by slot, ascend along the slots of every row, of few each."""
     line = np.empty(len(base), values.dtype)
     order = np.empty(len(base), np.int64)
@@ -112,7 +121,9 @@ def sorted_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved
 
 
 @compiled
-def sorted_long_slots(values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray) -> None:
+def sorted_long_slots(
+    values: np.ndarray, counts: np.ndarray, base: np.ndarray, moved: np.ndarray
+) -> None:
     """The same of rows with many."""
     line = np.empty(len(base), values.dtype)
     for row in range(len(counts)):

@@ -24,10 +24,14 @@ KEPT_BYTES = 11 << 20
 class HistogramTileLoop:
     """One batch compared with itself: `forward`, then `backward` as often as wanted."""
 
-    def __init__(self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int):
+    def __init__(
+        self, rows: Tensor, labels: Tensor, exclude_self: bool, low: float, intervals: int
+    ):
         self.tiles = Tiles(rows, np.arange(len(rows)))
         self.exclude_self = exclude_self
-        self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(np.int32)  # twice as many a vector
+        self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(
+            np.int32
+        )  # twice as many a vector
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
         self.share = sharing.current()
         self.places = self.share.places(self.tiles.places())
@@ -51,7 +55,9 @@ class HistogramTileLoop:
         def count(place: Place, prepared: tuple[np.ndarray, np.ndarray]) -> None:
             i, j = place
             corner = self.tiles.edges[i], self.tiles.edges[j]
-            numba_tiles.count_bins(*prepared, *corner, self.labels, self.per, self.intervals, i != j, *histograms)
+            numba_tiles.count_bins(
+                *prepared, *corner, self.labels, self.per, self.intervals, i != j, *histograms
+            )
             if place in self.kept:
                 numba_tiles.find_intervals(prepared[0], self.per, self.intervals, self.kept[place])
 
@@ -70,10 +76,14 @@ class HistogramTileLoop:
 
         def slopes(place: Place) -> np.ndarray:
             i, j = place
-            intervals = self.kept[place] if place in self.kept else self._intervals(self._tile(i, j))
+            intervals = (
+                self.kept[place] if place in self.kept else self._intervals(self._tile(i, j))
+            )
             of_tile = np.empty(intervals.shape, np.float32)
             corner = self.tiles.edges[i], self.tiles.edges[j]
-            numba_tiles.look_up_slopes(intervals, *corner, self.labels, of_seen, of_found, i != j, of_tile)
+            numba_tiles.look_up_slopes(
+                intervals, *corner, self.labels, of_seen, of_found, i != j, of_tile
+            )
             return of_tile
 
         def spread(place: Place, of_tile: np.ndarray) -> None:
@@ -97,5 +107,7 @@ class HistogramTileLoop:
 
 def warm_up() -> None:
     """Count four rows, to learn whether this machine can compile the kernels."""
-    loop = HistogramTileLoop(torch.eye(4), torch.tensor([0, 0, 1, 1]), exclude_self=True, low=-1.0, intervals=2)
+    loop = HistogramTileLoop(
+        torch.eye(4), torch.tensor([0, 0, 1, 1]), exclude_self=True, low=-1.0, intervals=2
+    )
     loop.backward(loop.forward(keep=True))

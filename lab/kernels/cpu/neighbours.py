@@ -32,7 +32,9 @@ MOST_LISTED = 256
 """Largest mean length of a row's list of possible neighbours, 12 bytes each; collapsed embeddings exceed it."""
 
 
-def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tuple[np.ndarray, ...], ...] | None:
+def scan(
+    rows: Tensor, k: int, half: int, eps: float, margin: float
+) -> tuple[tuple[np.ndarray, ...], ...] | None:
     """List the neighbours of every row, and the similarities over the margin; return None if there are too many.
 
     Returns rows and items of mask A (k neighbours), of mask B (half of them), and rows, items and excess of the
@@ -68,7 +70,18 @@ def scan(rows: Tensor, k: int, half: int, eps: float, margin: float) -> tuple[tu
             return
         i, j = place
         count = compiled.list_tile(
-            tile, tiles.edges[i], tiles.edges[j], i != j, eps, margin, nearest, least, count, row, item, similarity
+            tile,
+            tiles.edges[i],
+            tiles.edges[j],
+            i != j,
+            eps,
+            margin,
+            nearest,
+            least,
+            count,
+            row,
+            item,
+            similarity,
         )
 
     # The tiles of the diagonal come first: after them every row has k neighbours, and later lists stay short.
@@ -93,17 +106,23 @@ def _nearest_of_all(nearest: np.ndarray, share: sharing.Share) -> np.ndarray:
     return np.sort(side_by_side, axis=1)[:, : nearest.shape[1]]
 
 
-def _joined(columns: Sequence[np.ndarray] | np.ndarray, share: sharing.Share) -> tuple[np.ndarray, ...]:
+def _joined(
+    columns: Sequence[np.ndarray] | np.ndarray, share: sharing.Share
+) -> tuple[np.ndarray, ...]:
     """Concatenate the lists of all processes, by rank."""
     if share.world == 1:
         return tuple(columns)
     local = []
     for column in columns:
-        signed = column.view(np.int32) if column.dtype == np.uint32 else column  # collectives take no uint32
+        signed = (
+            column.view(np.int32) if column.dtype == np.uint32 else column
+        )  # collectives take no uint32
         local.append(torch.from_numpy(signed))
     sizes = gathering.sizes_of_all(local[0])
     joined = [share.join(column, sizes).numpy() for column in local]
-    return tuple(numbers.view(column.dtype) for numbers, column in zip(joined, columns, strict=True))
+    return tuple(
+        numbers.view(column.dtype) for numbers, column in zip(joined, columns, strict=True)
+    )
 
 
 BLOCK_BYTES = 2 << 20
@@ -138,7 +157,9 @@ class CompiledContext:
     The names of the matrices are those of `lab.kernels.contextual`: `near` is A, `nearer` is B, `close` is C.
     """
 
-    def __init__(self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray):
+    def __init__(
+        self, near: tuple[np.ndarray, ...], nearer: tuple[np.ndarray, ...], labels: np.ndarray
+    ):
         n = len(labels)
         self.share = sharing.current()
         self.near = Mask(near[0], near[1], n)
@@ -148,7 +169,9 @@ class CompiledContext:
         size = np.diff(self.near.starts)
         self.of_shared = 0.5 / np.maximum(size, 1)
         self.of_strangers = 0.5 / np.maximum(n - size, 1)
-        self.of_pairs = compiled.agreements(self.near.starts, self.near.items, self.of_shared, self.of_strangers)
+        self.of_pairs = compiled.agreements(
+            self.near.starts, self.near.items, self.of_shared, self.of_strangers
+        )
 
         # V: the mean of W over the close reciprocal neighbours.
         self.close = compiled.mutual(*self.nearer.both)
@@ -179,7 +202,9 @@ class CompiledContext:
         """Compute the gradient of the rows, [n d], from the gradient of `wrong`, [n]."""
         near = self.near
         n, d = rows.shape
-        scale = 2 * alpha  # a mask's slope in the distance is -alpha, and the distance's in the similarity is -2
+        scale = (
+            2 * alpha
+        )  # a mask's slope in the distance is -alpha, and the distance's in the similarity is -2
         of_errors, of_nearer = self._through_lists(of_wrong, rows.numpy().dtype)
 
         panels = numba_panels.panels(rows)
@@ -195,7 +220,9 @@ class CompiledContext:
         to_row = torch.from_numpy(of_row).to(rows)
         return gradient.addr_(to_row, rows.sum(0)).add_(to_row @ rows)
 
-    def _through_neighbours(self, weights: np.ndarray, panels: np.ndarray, gradient: np.ndarray) -> None:
+    def _through_neighbours(
+        self, weights: np.ndarray, panels: np.ndarray, gradient: np.ndarray
+    ) -> None:
         """Add the gradient that A receives through the product A A' in M.
 
         If R is the symmetric gradient of M, the gradient of A is R A, and the rows X receive (R A + A' R) X.
@@ -214,7 +241,9 @@ class CompiledContext:
             # R (A X)
             numba_panels.add_product(near.starts, near.items, ones, panel, between, 0)
             numba_panels.add_product(near.starts, near.items, weights, between, gradient, column)
-            numba_panels.add_product(near.starts_t, near.items_t, transposed, between, gradient, column)
+            numba_panels.add_product(
+                near.starts_t, near.items_t, transposed, between, gradient, column
+            )
             # A' (R X)
             between[:] = 0
             numba_panels.add_product(near.starts, near.items, weights, panel, between, 0)
@@ -223,7 +252,9 @@ class CompiledContext:
 
         threads.each(self.share.places(range(len(panels))), add_panel)
 
-    def _through_lists(self, of_wrong: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    def _through_lists(
+        self, of_wrong: np.ndarray, dtype: np.dtype
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the gradient of V at the entries of the errors, and of B's entries in both directions."""
         starts, items, errors, beside = self.errors
         of_errors = -errors * (np.repeat(of_wrong, np.diff(starts)) + of_wrong[items])
@@ -306,4 +337,6 @@ def warm_up() -> None:
         near, nearer, _ = scanned
         context = CompiledContext(near, nearer, np.array([0, 0, 1, 1]))
     context.gradient(rows, 1.0, context.wrong)
-    numba_panels.add_block(rows.numpy(), 4, numba_panels.panels(rows), np.zeros((4, numba_panels.PANEL), np.float32))
+    numba_panels.add_block(
+        rows.numpy(), 4, numba_panels.panels(rows), np.zeros((4, numba_panels.PANEL), np.float32)
+    )

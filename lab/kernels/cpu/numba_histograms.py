@@ -113,4 +113,6 @@ def look_up_slopes(
         if _alike(labels[i0 + a], labels[j0 : j0 + columns]):
             for z in range(columns):
                 if labels[i0 + a] == labels[j0 + z]:
-                    gradient[a, z] += of_found[i0 + a, bins[a, z]] + (of_found[j0 + z, bins[a, z]] if both else F(0))
+                    gradient[a, z] += of_found[i0 + a, bins[a, z]] + (
+                        of_found[j0 + z, bins[a, z]] if both else F(0)
+                    )

@@ -8,11 +8,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lab.kernels.cpu.numba_tiles import FAR, OPTIONS, F, _add_scaled, _exp2, _slope, _value, compiled
+from lab.kernels.cpu.numba_tiles import (
+    FAR,
+    OPTIONS,
+    F,
+    _add_scaled,
+    _exp2,
+    _slope,
+    _value,
+    compiled,
+)
 
 
 @compiled
-def pair_dots(queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, products: np.ndarray) -> None:
+def pair_dots(
+    queries: np.ndarray, items: np.ndarray, pairs: np.ndarray, products: np.ndarray
+) -> None:
     """Dot product of each pair [p 2] of rows."""
     for p in range(len(pairs)):
         a = queries[pairs[p, 0]]

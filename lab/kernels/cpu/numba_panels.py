@@ -51,16 +51,26 @@ def _add_rows(
     As code of LLVM, since numba would read and write the line for every row.
     """
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        arrays = (context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 2, 5))
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
+        arrays = (
+            context.make_array(signature.args[k])(context, builder, arguments[k])
+            for k in (0, 1, 2, 5)
+        )
         whole = ir.IntType(64)
         rows, places, factors, target = (array.data for array in arrays)
         lanes = ir.VectorType(rows.type.pointee, PANEL)
         align = lanes.element.get_abi_size(context.target_data)
         total = cgutils.alloca_once_value(builder, ir.Constant(lanes, None))
-        with cgutils.for_range_slice(builder, arguments[3], arguments[4], whole(1), whole) as (entry, _):
+        with cgutils.for_range_slice(builder, arguments[3], arguments[4], whole(1), whole) as (
+            entry,
+            _,
+        ):
             place = builder.zext(builder.load(builder.gep(places, [entry])), whole)
-            row = builder.bitcast(builder.gep(rows, [builder.mul(place, whole(PANEL))]), lanes.as_pointer())
+            row = builder.bitcast(
+                builder.gep(rows, [builder.mul(place, whole(PANEL))]), lanes.as_pointer()
+            )
             factor = repeated(builder, builder.load(builder.gep(factors, [entry])))
             scaled = builder.fmul(builder.load(row, align=align), factor, flags=["contract"])
             builder.store(builder.fadd(scaled, builder.load(total), flags=["contract"]), total)
@@ -76,7 +86,9 @@ def _add_rows(
 def _nonzero(typing: Any, line: Any, at: Any) -> tuple:
     """Which of 64 numbers of a line, from `at` on, are not zero: a bit each, the first being the lowest."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         numbers = vector(context, builder, signature.args[0], *arguments)
         unlike = builder.fcmp_unordered("!=", numbers, numbers.type(None))
         return builder.bitcast(unlike, ir.IntType(64))
@@ -85,7 +97,9 @@ def _nonzero(typing: Any, line: Any, at: Any) -> tuple:
 
 
 @compiled
-def _list_nonzero(line: np.ndarray, first: int, last: int, count: int, items: np.ndarray, weights: np.ndarray) -> int:
+def _list_nonzero(
+    line: np.ndarray, first: int, last: int, count: int, items: np.ndarray, weights: np.ndarray
+) -> int:
     """List where a line is not zero between two places, and what it is there; how much is listed then."""
     whole = first + (last - first) // PANEL * PANEL
     for at in range(first, whole, PANEL):
@@ -103,7 +117,12 @@ def _list_nonzero(line: np.ndarray, first: int, last: int, count: int, items: np
 
 @compiled
 def add_product(
-    starts: np.ndarray, items: np.ndarray, values: np.ndarray, panel: np.ndarray, target: np.ndarray, column: int
+    starts: np.ndarray,
+    items: np.ndarray,
+    values: np.ndarray,
+    panel: np.ndarray,
+    target: np.ndarray,
+    column: int,
 ) -> None:
     """Add a sparse matrix [n n] times a panel [n 64] to the columns of target from `column` on.
 
@@ -126,9 +145,19 @@ def add_block(block: np.ndarray, nonzero: int, panels: np.ndarray, gradient: np.
     for a in range(height):
         for chunk in range(chunks):
             starts[a, chunk] = count
-            count = _list_nonzero(block[a], chunk * step, min(n, chunk * step + step), count, items, weights)
+            count = _list_nonzero(
+                block[a], chunk * step, min(n, chunk * step + step), count, items, weights
+            )
         starts[a, chunks] = count
     for chunk in range(chunks):
         for p in range(len(panels)):
             for a in range(height):
-                _add_rows(panels[p], items, weights, starts[a, chunk], starts[a, chunk + 1], gradient[a], p * PANEL)
+                _add_rows(
+                    panels[p],
+                    items,
+                    weights,
+                    starts[a, chunk],
+                    starts[a, chunk + 1],
+                    gradient[a],
+                    p * PANEL,
+                )

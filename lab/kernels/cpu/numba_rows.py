@@ -49,7 +49,9 @@ def list_tile(
             else:
                 bits = np.uint64(0)
                 for last in range(at, columns):
-                    reaches = (line[last] >= least[i0 + a]) | (both & (line[last] >= of_columns[last]))
+                    reaches = (line[last] >= least[i0 + a]) | (
+                        both & (line[last] >= of_columns[last])
+                    )
                     bits |= np.uint64(reaches) << np.uint64(last - at)
             while bits:
                 z = at + np.int64(lowest(bits))
@@ -64,7 +66,9 @@ def list_tile(
 
 
 @compiled
-def _take(nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps: float, margin: float) -> None:
+def _take(
+    nearest: np.ndarray, similarity: float, least: np.ndarray, i: int, eps: float, margin: float
+) -> None:
     """Insert a similarity into the nearest distances of row i, if it is among them, and raise the listing limit."""
     kind = least.dtype.type
     last = len(nearest) - 1
@@ -115,7 +119,11 @@ def settle(
             nearer[0, sizes[1]], nearer[1, sizes[1]] = row[p], item[p]
             sizes[1] += 1
         if fits[p] & 4:
-            over[0, sizes[2]], over[1, sizes[2]], excess[sizes[2]] = row[p], item[p], similarity[p] - margin
+            over[0, sizes[2]], over[1, sizes[2]], excess[sizes[2]] = (
+                row[p],
+                item[p],
+                similarity[p] - margin,
+            )
             sizes[2] += 1
     return near, nearer, over, excess
 
@@ -159,7 +167,9 @@ def mutual(
 
 
 @compiled
-def agreements(starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray) -> np.ndarray:
+def agreements(
+    starts: np.ndarray, items: np.ndarray, of_shared: np.ndarray, of_strangers: np.ndarray
+) -> np.ndarray:
     """Compute W = M o A on the entries of A: the shares of neighbours and of strangers that two rows have in common."""
     n = len(starts) - 1
     owner = np.full(n, -1, np.int32)
@@ -341,7 +351,11 @@ def mask_gradients(
             of_j = both[j] * of_shared[j] + strangers * of_strangers[j]
             line[j] = scale * (here[j] * of_i + there[j] * of_j)
             nonzero += line[j] != block.dtype.type(0)
-            here[j], there[j], both[j] = block.dtype.type(0), block.dtype.type(0), block.dtype.type(0)
+            here[j], there[j], both[j] = (
+                block.dtype.type(0),
+                block.dtype.type(0),
+                block.dtype.type(0),
+            )
         for p in range(nearer_starts[i], nearer_starts[i + 1]):
             nonzero += line[nearer[p]] == block.dtype.type(0)
             line[nearer[p]] += scale * of_nearer[p]
@@ -381,7 +395,9 @@ def through_close(
         # (i, j) of B' gets what C gets at (i, j) and at (j, i); here what row i's share of C adds to both.
         for side in range(2):
             first, last = (
-                (nearer_starts_t[i], nearer_starts_t[i + 1]) if side == 0 else (nearer_starts[i], nearer_starts[i + 1])
+                (nearer_starts_t[i], nearer_starts_t[i + 1])
+                if side == 0
+                else (nearer_starts[i], nearer_starts[i + 1])
             )
             for p in range(first, last):
                 j = nearer_t[p] if side == 0 else nearer[p]

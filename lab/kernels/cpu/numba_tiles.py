@@ -26,7 +26,9 @@ GROUP = 16
 
 # Sums may be reordered and products fused; NaN and infinity never enter a tile. Without numpy's error model every
 # division is followed by a check that keeps the loop from becoming vector code.
-OPTIONS = dict(error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True)
+OPTIONS = dict(
+    error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz", "nnan", "ninf"}, nogil=True
+)
 
 
 def compiled_with(**options: Any) -> Callable[[Callable], Callable]:
@@ -48,8 +50,12 @@ compiled = compiled_with(**OPTIONS)
 def _nearest(typing: Any, x: Any) -> tuple:
     """Round to the nearest whole number, in one instruction that fast-math does not optimise away."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
-        return builder.call(builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments)
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
+        return builder.call(
+            builder.module.declare_intrinsic("llvm.rint", [ir.FloatType()]), arguments
+        )
 
     return types.float32(types.float32), build
 
@@ -58,7 +64,9 @@ def _nearest(typing: Any, x: Any) -> tuple:
 def _whole(typing: Any, x: Any) -> tuple:
     """Convert a whole number to int32."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.fptosi(arguments[0], ir.IntType(32))
 
     return types.int32(types.float32), build
@@ -68,7 +76,9 @@ def _whole(typing: Any, x: Any) -> tuple:
 def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
     """Compute x y + z, rounded once."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         return builder.fma(*arguments)
 
     return types.float32(types.float32, types.float32, types.float32), build
@@ -78,10 +88,13 @@ def _fused(typing: Any, x: Any, y: Any, z: Any) -> tuple:
 def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
     """Compute p 2^n for p in [0.5, 2] and |n| < 126."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         bits = builder.bitcast(arguments[0], ir.IntType(32))
         return builder.bitcast(
-            builder.add(bits, builder.shl(arguments[1], ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+            builder.add(bits, builder.shl(arguments[1], ir.Constant(ir.IntType(32), 23))),
+            ir.FloatType(),
         )
 
     return types.float32(types.float32, types.int32), build
@@ -91,14 +104,17 @@ def _power_of_two(typing: Any, p: Any, n: Any) -> tuple:
 def _power(typing: Any, p: Any, q: Any, m: Any, n: Any, most: Any) -> tuple:
     """Compute p q 2^(m + n) for p q in [0.5, 2], with the exponent limited to +-most."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         p, q, m, n, most = arguments
         exponent = builder.add(m, n)
         for beyond, end in (("<", builder.neg(most)), (">", most)):
             exponent = builder.select(builder.icmp_signed(beyond, exponent, end), end, exponent)
         bits = builder.bitcast(builder.fmul(p, q), ir.IntType(32))
         return builder.bitcast(
-            builder.add(bits, builder.shl(exponent, ir.Constant(ir.IntType(32), 23))), ir.FloatType()
+            builder.add(bits, builder.shl(exponent, ir.Constant(ir.IntType(32), 23))),
+            ir.FloatType(),
         )
 
     return types.float32(types.float32, types.float32, types.int32, types.int32, types.int32), build
@@ -109,7 +125,9 @@ def _chosen(name: str) -> Callable:
 
     @intrinsic
     def choose(typing: Any, x: Any, y: Any) -> tuple:
-        def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+        def build(
+            context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+        ) -> ir.Value:
             kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
             function = builder.module.declare_intrinsic(name, [ir.FloatType()], kind)
             return builder.call(function, arguments, fastmath=("nnan", "nsz"))
@@ -135,7 +153,9 @@ WIDE_ITEM = np.int32(125)
 def _capped(typing: Any, u: Any, w: Any) -> tuple:
     """Multiply two positive numbers, limited to LARGEST; the intermediate product may overflow."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
         least = builder.module.declare_intrinsic("llvm.minnum", [ir.FloatType()], kind)
         largest = ir.Constant(ir.FloatType(), float(LARGEST))
@@ -222,7 +242,13 @@ def survey(
 
 @compiled
 def lowest_of_columns(
-    scores: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, lowest: np.ndarray
+    scores: np.ndarray,
+    base: np.ndarray,
+    first: int,
+    last: int,
+    j0: int,
+    columns: int,
+    lowest: np.ndarray,
 ) -> None:
     """Write the smallest of the columns' k-th slots to `lowest`, for k from `first` to `last`."""
     for k in range(first, last):
@@ -233,7 +259,9 @@ def lowest_of_columns(
 
 
 @compiled
-def reached_by_row(scores: np.ndarray, base: np.ndarray, first: int, last: int, i: int, ceiling: F) -> int:
+def reached_by_row(
+    scores: np.ndarray, base: np.ndarray, first: int, last: int, i: int, ceiling: F
+) -> int:
     """Find the first of row i's ascending slots, from `first` to `last`, that is above a ceiling."""
     k = first
     while k < last and scores[base[k] + i] <= ceiling:
@@ -266,7 +294,9 @@ def _add_scaled(target: np.ndarray, factor: F, row: np.ndarray) -> None:
 
 
 @njit(inline="always", **OPTIONS)
-def _factor(gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None) -> None:
+def _factor(
+    gap: F, scale: F, power: np.ndarray, exponent: np.ndarray, z: int, narrow: bool | None
+) -> None:
     """Write 2^(gap scale) at place z."""
     if narrow is None:
         _split(gap * scale, power, exponent, z)
@@ -319,12 +349,25 @@ def _room(columns: int) -> tuple[np.ndarray, ...]:
     """Allocate powers and exponents of a line, and totals, similarities, powers and exponents of column positives."""
     n = _lines(1, columns)[0].view(np.int32)
     m = _lines(GROUP, columns).view(np.int32)
-    return _lines(1, columns)[0], n, _lines(GROUP, columns), _lines(GROUP, columns), _lines(GROUP, columns), m
+    return (
+        _lines(1, columns)[0],
+        n,
+        _lines(GROUP, columns),
+        _lines(GROUP, columns),
+        _lines(GROUP, columns),
+        m,
+    )
 
 
 @njit(inline="always", **OPTIONS)
 def _take_columns(
-    source: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+    source: np.ndarray,
+    base: np.ndarray,
+    first: int,
+    last: int,
+    j0: int,
+    columns: int,
+    into: np.ndarray,
 ) -> None:
     """Copy the columns' k-th slots to line k - first, for k from `first` to `last`."""
     for k in range(first, last):
@@ -334,7 +377,13 @@ def _take_columns(
 
 @njit(inline="always", **OPTIONS)
 def _add_columns(
-    lines: np.ndarray, base: np.ndarray, first: int, last: int, j0: int, columns: int, into: np.ndarray
+    lines: np.ndarray,
+    base: np.ndarray,
+    first: int,
+    last: int,
+    j0: int,
+    columns: int,
+    into: np.ndarray,
 ) -> None:
     """Add the same lines to the slots."""
     for k in range(first, last):
@@ -376,8 +425,14 @@ def add_values(
         _take_columns(exponent, base, first, last_column, j0, columns, m_of)
         for a in range(rows):
             ceiling = top[a] + cutoff
-            last_row = reached_by_row(scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling)
-            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            last_row = reached_by_row(
+                scores, base, first, min(first + GROUP, counts[i0 + a]), i0 + a, ceiling
+            )
+            last_above = (
+                reached_by_columns(lowest, first, last_column, ceiling)
+                if column_alive[a]
+                else first
+            )
             if first < max(last_row, last_above):
                 for z in range(columns):
                     _factor(centre - tile[a, z], scale, u, n, z, narrow)
@@ -388,7 +443,15 @@ def add_values(
                 m = exponent[slot]
                 total = F(0)
                 for z in range(columns):
-                    total += _value(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, after, start, lifted)
+                    total += _value(
+                        tile[a, z] - t,
+                        _times(u[z], w, n[z], m, narrow),
+                        delta,
+                        rho,
+                        after,
+                        start,
+                        lifted,
+                    )
                 sums[slot] += total
             for k in range(first, last_above):
                 width = min(columns, base[k + 1] - base[k] - j0)
@@ -398,7 +461,13 @@ def add_values(
                 line = totals[k - first]
                 for z in range(width):
                     line[z] += _value(
-                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, after, start, lifted
+                        tile[a, z] - t[z],
+                        _times(u[z], w[z], n[z], m[z], narrow),
+                        delta,
+                        rho,
+                        after,
+                        start,
+                        lifted,
                     )
         _add_columns(totals, base, first, last_column, j0, columns, sums)
 
@@ -447,8 +516,14 @@ def add_slopes(
         _take_columns(weights, base, first, last_column, j0, columns, weight_of)
         for a in range(rows):
             ceiling = top[a] + cutoff
-            last_row = reached_by_row(scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling)
-            last_above = reached_by_columns(lowest, first, last_column, ceiling) if column_alive[a] else first
+            last_row = reached_by_row(
+                scores, base, first, min(first + group, counts[i0 + a]), i0 + a, ceiling
+            )
+            last_above = (
+                reached_by_columns(lowest, first, last_column, ceiling)
+                if column_alive[a]
+                else first
+            )
             line[:] = F(0)
             if first < max(last_row, last_above):
                 for z in range(columns):
@@ -461,7 +536,9 @@ def add_slopes(
                 weight = weights[slot]
                 total = F(0)
                 for z in range(columns):
-                    v = weight * _slope(tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted)
+                    v = weight * _slope(
+                        tile[a, z] - t, _times(u[z], w, n[z], m, narrow), delta, rho, peak, lifted
+                    )
                     line[z] += v
                     total += v
                 owed[slot] += total
@@ -474,7 +551,12 @@ def add_slopes(
                 total_line = totals[k - first]
                 for z in range(width):
                     v = weight[z] * _slope(
-                        tile[a, z] - t[z], _times(u[z], w[z], n[z], m[z], narrow), delta, rho, peak, lifted
+                        tile[a, z] - t[z],
+                        _times(u[z], w[z], n[z], m[z], narrow),
+                        delta,
+                        rho,
+                        peak,
+                        lifted,
                     )
                     line[z] += v
                     total_line[z] += v
@@ -483,7 +565,9 @@ def add_slopes(
                 for z in range(columns):
                     g = of_row + (excess_weights[j0 + z] if both else F(0))
                     line[z] += g if tile[a, z] > margin else F(0)
-            for z in range(columns):  # written out: numba takes seconds to compile the assignment of a whole line
+            for z in range(
+                columns
+            ):  # written out: numba takes seconds to compile the assignment of a whole line
                 gradient[a, z] = line[z] + (gradient[a, z] if first else F(0))
         _add_columns(totals, base, first, last_column, j0, columns, owed)
 
@@ -520,13 +604,17 @@ def spread_listed(
         g = excess_weights[i] + (excess_weights[j] if i != j else F(0)) if s > margin else F(0)
         for k in range(counts[i]):
             gap = s - scores[base[k] + i]
-            v = weights[base[k] + i] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+            v = weights[base[k] + i] * _slope(
+                gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted
+            )
             owed[base[k] + i] += v
             g += v
         if i != j:
             for k in range(counts[j]):
                 gap = s - scores[base[k] + j]
-                v = weights[base[k] + j] * _slope(gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted)
+                v = weights[base[k] + j] * _slope(
+                    gap, _exp2(-gap * scale, FAR), delta, rho, peak, lifted
+                )
                 owed[base[k] + j] += v
                 g += v
         _add_scaled(grad[i], g, rows[row_at[j]])
@@ -563,7 +651,13 @@ def collect(
 
 @compiled
 def add_excess(
-    tile: np.ndarray, i0: int, j0: int, margin: F, both: bool, excess: np.ndarray, violations: np.ndarray
+    tile: np.ndarray,
+    i0: int,
+    j0: int,
+    margin: F,
+    both: bool,
+    excess: np.ndarray,
+    violations: np.ndarray,
 ) -> None:
     """Sum by how much similarities exceed the margin, and count them, for the row and the column queries."""
     rows, columns = tile.shape
@@ -630,7 +724,9 @@ def mix(
 
 
 @compiled
-def unmix_rows(mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray) -> None:
+def unmix_rows(
+    mixed: np.ndarray, first: np.ndarray, second: np.ndarray, alpha: np.ndarray, matrix: np.ndarray
+) -> None:
     """Compute the gradient of the parents' rows, [h c], from that of their mixtures, [r c]."""
     matrix[:] = F(0)
     for k in range(len(first)):

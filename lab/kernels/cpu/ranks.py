@@ -100,7 +100,9 @@ class CompiledTileLoop:
     def rows(self) -> tuple[Tensor, Tensor | None]:
         """The rows as they lie in memory, [n d], and where each given one is among them, [n], if not at its place."""
         tiles = self.tiles
-        return tiles.rows, None if tiles.row_at is tiles.order else torch.from_numpy(np.argsort(tiles.order))
+        return tiles.rows, None if tiles.row_at is tiles.order else torch.from_numpy(
+            np.argsort(tiles.order)
+        )
 
     def forward(self, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Compute rank sums [p], excess [n] and violations [n]; set `keep` if backward will be called."""
@@ -111,7 +113,10 @@ class CompiledTileLoop:
         self._prepare()
         below, above = cutoff(self.step, self.layout.order.size)
         self.cutoff = -np.float32(below)
-        self.low, self.high = low + np.float32(below), np.minimum(high + np.float32(above), np.float32(-MASKED))
+        self.low, self.high = (
+            low + np.float32(below),
+            np.minimum(high + np.float32(above), np.float32(-MASKED)),
+        )
         sums = np.zeros(len(self.scores))
         excess, violations = np.zeros((2, self.layout.order.size))
         below_all = sums, excess, violations
@@ -122,7 +127,9 @@ class CompiledTileLoop:
             alive = np.empty(len(ranked), np.bool_)
             corner = self._corner(*place)
             twice = place[0] != place[1]
-            active = numba_tiles.survey(ranked, *corner, self.low, self.high, self.margin, twice, top, alive)
+            active = numba_tiles.survey(
+                ranked, *corner, self.low, self.high, self.margin, twice, top, alive
+            )
             self.active_tiles[place] = active, top, alive
             return tile, ranked
 
@@ -143,7 +150,12 @@ class CompiledTileLoop:
         return of_pairs, of_rows, over
 
     def _add_tile(
-        self, ranked: np.ndarray, place: Place, sums: np.ndarray, excess: np.ndarray, violations: np.ndarray
+        self,
+        ranked: np.ndarray,
+        place: Place,
+        sums: np.ndarray,
+        excess: np.ndarray,
+        violations: np.ndarray,
     ) -> None:
         """Add a tile to the sums of its rows and columns, and list its entries that carry a gradient."""
         i, j = place
@@ -168,11 +180,20 @@ class CompiledTileLoop:
                 *self.kind,
             )
         if self.margin < NEVER:
-            numba_tiles.add_excess(ranked, *self._corner(i, j), self.margin, i != j, excess, violations)
+            numba_tiles.add_excess(
+                ranked, *self._corner(i, j), self.margin, i != j, excess, violations
+            )
         if place in self.listed:
             places, similarities = self.listed[place]
             count = numba_tiles.collect(
-                ranked, *self._corner(i, j), self.low, self.high, self.margin, i != j, places, similarities
+                ranked,
+                *self._corner(i, j),
+                self.low,
+                self.high,
+                self.margin,
+                i != j,
+                places,
+                similarities,
             )
             self.listed[place] = places[:count], similarities[:count]
 
@@ -185,7 +206,12 @@ class CompiledTileLoop:
         of_excess = excess_weights.numpy()[layout.order]
         owed = np.zeros(len(self.scores))
         of_slots = in_slots, of_excess, owed
-        if tiles.whole and (0, 0) in self.active_tiles and (0, 0) not in self.listed and self.active_tiles[0, 0][0]:
+        if (
+            tiles.whole
+            and (0, 0) in self.active_tiles
+            and (0, 0) not in self.listed
+            and self.active_tiles[0, 0][0]
+        ):
             of_tile = self._slopes(self._tile(0, 0)[1], (0, 0), None, *of_slots)
             self.kept.pop((0, 0), None)  # the gradient took its place
             return tiles.in_given_order(tiles.gradient_of_whole(of_tile)), None
@@ -195,16 +221,24 @@ class CompiledTileLoop:
         rooms = threading.local()
 
         def similarities(place: Place) -> np.ndarray | None:
-            return None if place in self.listed or not self.active_tiles[place][0] else self._tile(*place)[1]
+            return (
+                None
+                if place in self.listed or not self.active_tiles[place][0]
+                else self._tile(*place)[1]
+            )
 
         def spread(place: Place, ranked: np.ndarray | None) -> None:
             if place in self.listed:
                 self._spread_listed(place, *of_slots, gradient)
             elif ranked is not None:
                 room = rooms.__dict__.setdefault("room", torch.empty(0))
-                if len(room) < ranked.size:  # torch's memory is aligned as products like it, and numpy's is not
+                if (
+                    len(room) < ranked.size
+                ):  # torch's memory is aligned as products like it, and numpy's is not
                     room = rooms.room = torch.empty(ranked.size)
-                of_tile = self._slopes(ranked, place, room[: ranked.size].view(ranked.shape).numpy(), *of_slots)
+                of_tile = self._slopes(
+                    ranked, place, room[: ranked.size].view(ranked.shape).numpy(), *of_slots
+                )
                 lent.give_back(place)
                 tiles.spread(tiles.narrow(of_tile, *place), *place, gradient)
 
@@ -216,10 +250,19 @@ class CompiledTileLoop:
         return tiles.in_given_order(gradient), None
 
     def _spread_listed(
-        self, place: Place, weights: np.ndarray, of_excess: np.ndarray, owed: np.ndarray, gradient: Tensor
+        self,
+        place: Place,
+        weights: np.ndarray,
+        of_excess: np.ndarray,
+        owed: np.ndarray,
+        gradient: Tensor,
     ) -> None:
         """Add the gradient of a tile's listed entries to the gradient of the rows."""
-        (places, similarities), layout, edges = self.listed[place], self.layout, self.tiles.ranked_edges
+        (places, similarities), layout, edges = (
+            self.listed[place],
+            self.layout,
+            self.tiles.ranked_edges,
+        )
         numba_tiles.spread_listed(
             places,
             similarities,
@@ -333,7 +376,10 @@ class CompiledTileLoop:
                 self.room -= tile.nbytes
 
         threads.in_turns(
-            [place for place in self.places if place in self.pairs_of_tile], read, lambda *_: None, settle=keep
+            [place for place in self.places if place in self.pairs_of_tile],
+            read,
+            lambda *_: None,
+            settle=keep,
         )
         (similarities,) = self._of_all(similarities)
         moved = self.layout.sort_slots(similarities)
@@ -361,7 +407,11 @@ class CompiledTileLoop:
     def _keep(self, i: int, j: int, tile: Tensor, ranked: np.ndarray) -> None:
         """Keep a tile, or set room aside for a list of it, while there is some."""
         active = self.active_tiles[i, j][0]
-        if self.tiles.listable and active <= self.sparse * ranked.size and self.list_room >= 8 * active:
+        if (
+            self.tiles.listable
+            and active <= self.sparse * ranked.size
+            and self.list_room >= 8 * active
+        ):
             self.listed[i, j] = np.empty(active, np.int32), np.empty(active, np.float32)
             self.list_room -= 8 * active
             if self.kept.pop((i, j), None) is not None:
@@ -387,9 +437,15 @@ def pair_similarities_backward(
 ) -> tuple[Tensor, Tensor | None]:
     """Compute the gradients of queries and items from the gradient [p] of the pairs' similarities."""
     query_grad = torch.zeros_like(queries, memory_format=torch.contiguous_format)
-    item_grad = query_grad if items is None else torch.zeros_like(items, memory_format=torch.contiguous_format)
+    item_grad = (
+        query_grad
+        if items is None
+        else torch.zeros_like(items, memory_format=torch.contiguous_format)
+    )
     grads = query_grad.numpy(), item_grad.numpy()
-    numba_pairs.spread_dots(*_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads)
+    numba_pairs.spread_dots(
+        *_sides(queries, items), pairs.numpy(), weights.contiguous().numpy(), *grads
+    )
     return query_grad, None if items is None else item_grad
 
 
@@ -398,12 +454,16 @@ def _sides(queries: Tensor, items: Tensor | None) -> tuple[np.ndarray, np.ndarra
     return rows, rows if items is None else items.contiguous().numpy()
 
 
-def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def positive_sums(
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
     """Compute `lab.kernels.positive_rank_sums`, float32 [p], for pairs sorted by query; see `knows_positives`."""
     sums = torch.empty_like(similarities)
     hard = _hard(step)
     shape = cast("Shape", shape_of(None if hard else step))
-    numba_pairs.positive_sums(*_among(similarities, ordered, exclude_self), shape, _lifted(shape), hard, sums.numpy())
+    numba_pairs.positive_sums(
+        *_among(similarities, ordered, exclude_self), shape, _lifted(shape), hard, sums.numpy()
+    )
     return sums
 
 
@@ -433,7 +493,9 @@ def _lifted(shape: Shape) -> bool | None:
     return True if shape.delta < NEVER else None
 
 
-def _among(similarities: Tensor, ordered: Tensor, exclude_self: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _among(
+    similarities: Tensor, ordered: Tensor, exclude_self: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Similarities, 0 for a pair that none is compared with and else 1, and the pairs."""
     pairs = ordered.contiguous().numpy()
     ranked = np.ones(len(pairs), np.float32)
@@ -448,9 +510,15 @@ def warm_up() -> None:
     rows = torch.eye(4)
     pairs = torch.tensor([[0, 1], [1, 0], [2, 3], [3, 2]])
     rows[2, 3] = 1  # one pair is alike and the other is not
-    for mixture, sparse in ((None, 0.0), (None, 1.0), (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0)):
+    for mixture, sparse in (
+        (None, 0.0),
+        (None, 1.0),
+        (Mixture(torch.tensor([[0, 1]]), torch.tensor([0.5])), 0.0),
+    ):
         ranked = len(rows) + (mixture is not None)
-        loop = CompiledTileLoop(rows, mixture, pairs, Sigmoid(0.01), exclude_self=True, against=False, margin=0.5)
+        loop = CompiledTileLoop(
+            rows, mixture, pairs, Sigmoid(0.01), exclude_self=True, against=False, margin=0.5
+        )
         loop.sparse = sparse
         loop.forward(keep=True)
         loop.backward(torch.ones(4), torch.ones(ranked))

@@ -64,7 +64,10 @@ class Tiles:
         self.row_at = order
         self.sorted = bool((np.diff(order) == 1).all())
         if not self.sorted and rows.nbytes <= HELD_BYTES:
-            self.rows, self.row_at = rows.index_select(0, torch.from_numpy(order)), np.arange(len(order))
+            self.rows, self.row_at = (
+                rows.index_select(0, torch.from_numpy(order)),
+                np.arange(len(order)),
+            )
         self.held: dict[int, Tensor] = {}
         self.latest = threading.local()
 
@@ -123,9 +126,13 @@ class Tiles:
         transpose.fold(of_tile)
         return product(torch.from_numpy(of_tile), self.part(0).T)
 
-    def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
+    def spread_pairs(
+        self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor
+    ) -> None:
         """Add the gradient of single similarities to that of their rows."""
-        numba_tiles.spread_pairs(first, second, weights, self.row_at, self.rows.numpy(), gradient.numpy())
+        numba_tiles.spread_pairs(
+            first, second, weights, self.row_at, self.rows.numpy(), gradient.numpy()
+        )
 
     def in_given_order(self, gradient: Tensor) -> Tensor:
         """Move the rows of a gradient to the caller's order, in place."""
@@ -154,7 +161,9 @@ class MixedTiles(Tiles):
         alpha = np.concatenate([np.ones(n, np.float32), mixture.alpha.numpy()])[layout.order]
         self.parents = [
             (first[a:b] - start, second[a:b] - start, alpha[a:b])
-            for start, a, b in zip(self.edges[:-1], self.ranked_edges[:-1], self.ranked_edges[1:], strict=True)
+            for start, a, b in zip(
+                self.edges[:-1], self.ranked_edges[:-1], self.ranked_edges[1:], strict=True
+            )
         ]
         self.first = first
         self.second = second
@@ -176,7 +185,9 @@ class MixedTiles(Tiles):
         numba_tiles.unmix_rows(transpose.transposed(half.numpy()), *self.parents[j], tile.numpy())
         return torch.from_numpy(transpose.transposed(tile.numpy()))
 
-    def spread_pairs(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor) -> None:
+    def spread_pairs(
+        self, first: np.ndarray, second: np.ndarray, weights: np.ndarray, gradient: Tensor
+    ) -> None:
         for a, of_a in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
             for b, of_b in ((self.first, self.alpha), (self.second, 1 - self.alpha)):
                 share = weights * of_a[first] * of_b[second]
@@ -200,7 +211,10 @@ class GradientBuffer:
         untouched = set(range(len(heights)))
         for i, j in places:
             first_touched = max(untouched.intersection((i, j)), default=None)
-            if first_touched is not None and heights[first_touched] * width >= heights[i] * heights[j]:
+            if (
+                first_touched is not None
+                and heights[first_touched] * width >= heights[i] * heights[j]
+            ):
                 self.block_of[i, j] = first_touched
             untouched.difference_update((i, j))
         self.lent: set[tuple[int, int]] = set()
@@ -218,7 +232,9 @@ class GradientBuffer:
         if place not in self.block_of:
             return None
         self.lent.add(place)
-        return self._block(self.block_of[place]).view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
+        return (
+            self._block(self.block_of[place]).view(-1)[: tile.numel()].view(tile.shape).copy_(tile)
+        )
 
     def begin(self) -> Tensor:
         """Return the gradient, zero except where tiles are stored."""
@@ -238,7 +254,9 @@ def symmetric(rows: Tensor) -> Tensor:
     """Compute the similarities of rows with themselves, [n n]: one half is multiplied, the other mirrored."""
     whole = rows.new_empty(len(rows), len(rows))
     for start in range(0, len(rows), STRIP):
-        transpose.mirror(product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy())
+        transpose.mirror(
+            product(rows[start : start + STRIP], rows[start:]).numpy(), start, whole.numpy()
+        )
     return whole
 
 

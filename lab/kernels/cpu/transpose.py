@@ -27,7 +27,9 @@ def _loaded(builder: ir.IRBuilder, start: ir.Value, stride: ir.Value) -> list[ir
     return [builder.load(_line(builder, start, stride, row), align=4) for row in range(BLOCK)]
 
 
-def _stored(builder: ir.IRBuilder, lines: Sequence[ir.Value], start: ir.Value, stride: ir.Value) -> None:
+def _stored(
+    builder: ir.IRBuilder, lines: Sequence[ir.Value], start: ir.Value, stride: ir.Value
+) -> None:
     for row, line in enumerate(lines):
         builder.store(line, _line(builder, start, stride, row), align=4)
 
@@ -53,12 +55,21 @@ def _transposed_lines(builder: ir.IRBuilder, lines: list[ir.Value]) -> list[ir.V
 
 
 @intrinsic
-def _transpose_block(typing: Any, source: Any, stride: Any, target: Any, target_stride: Any) -> tuple:
+def _transpose_block(
+    typing: Any, source: Any, stride: Any, target: Any, target_stride: Any
+) -> tuple:
     """Write the transpose of the block at one address to another."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         start, stride, target, target_stride = arguments
-        _stored(builder, _transposed_lines(builder, _loaded(builder, start, stride)), target, target_stride)
+        _stored(
+            builder,
+            _transposed_lines(builder, _loaded(builder, start, stride)),
+            target,
+            target_stride,
+        )
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.int64), build
@@ -68,10 +79,14 @@ def _transpose_block(typing: Any, source: Any, stride: Any, target: Any, target_
 def _fold_blocks(typing: Any, one: Any, other: Any, stride: Any) -> tuple:
     """Add to two blocks of a matrix each other's transpose."""
 
-    def build(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> ir.Value:
+    def build(
+        context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]
+    ) -> ir.Value:
         one, other, stride = arguments
         turned = _transposed_lines(builder, _loaded(builder, other, stride))
-        sums = [builder.fadd(a, b) for a, b in zip(_loaded(builder, one, stride), turned, strict=True)]
+        sums = [
+            builder.fadd(a, b) for a, b in zip(_loaded(builder, one, stride), turned, strict=True)
+        ]
         _stored(builder, sums, one, stride)
         _stored(builder, _transposed_lines(builder, sums), other, stride)
         return context.get_dummy_value()
@@ -93,7 +108,10 @@ def _transpose_part(matrix: np.ndarray, start: int, into: np.ndarray, top: int, 
     for a in range(0, whole_rows, BLOCK):
         for z in range(0, whole_columns, BLOCK):
             _transpose_block(
-                source + a * stride + 4 * z, stride, target + (top + z) * target_stride + 4 * a, target_stride
+                source + a * stride + 4 * z,
+                stride,
+                target + (top + z) * target_stride + 4 * a,
+                target_stride,
             )
     for a in range(rows):
         for z in range(whole_columns if a < whole_rows else 0, columns):

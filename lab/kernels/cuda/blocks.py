@@ -18,7 +18,11 @@ def blocks_of(n: int, mixture: Mixture, positives: Tensor, largest: int) -> Bloc
     device = positives.device
     (query, item), (x, z), v = positives.unbind(1), parents.unbind(1), len(parents)
     lowest = torch.arange(n + v, device=device).scatter_reduce(0, query, item, "amin")
-    alike = (lowest[query] == lowest[item]).all() & (lowest[x] == lowest[z]).all() & (lowest[x] == lowest[n:]).all()
+    alike = (
+        (lowest[query] == lowest[item]).all()
+        & (lowest[x] == lowest[z]).all()
+        & (lowest[x] == lowest[n:]).all()
+    )
     if not bool(alike):
         return None
     by_class = lowest.cpu().numpy()
@@ -44,7 +48,9 @@ def blocks_of(n: int, mixture: Mixture, positives: Tensor, largest: int) -> Bloc
     )
 
 
-def _packed(of_originals: np.ndarray, of_ranked: np.ndarray, largest: int) -> tuple[list[int], list[int]]:
+def _packed(
+    of_originals: np.ndarray, of_ranked: np.ndarray, largest: int
+) -> tuple[list[int], list[int]]:
     """As many whole classes a block as fit, by their rows in order: where blocks begin and end among both."""
     ends = np.cumsum(of_originals)
     ranked_ends = np.cumsum(of_ranked)

@@ -28,7 +28,9 @@ class MixedTileLoop:
         step: a sigmoid.
     """
 
-    def __init__(self, rows: Tensor, blocks: Blocks, positives: Tensor, step: Sigmoid, exclude_self: bool):
+    def __init__(
+        self, rows: Tensor, blocks: Blocks, positives: Tensor, step: Sigmoid, exclude_self: bool
+    ):
         self.rows = rows[blocks.order].contiguous()
         self.blocks = blocks
         shape = shape_of(step)
@@ -76,17 +78,41 @@ class MixedTileLoop:
         """Gradient of the originals, [n d], from that of the sums, [p]."""
         owed = torch.zeros_like(weights)
         gradient = torch.zeros_like(self.rows)
-        given = (*self._given(), self.scores, weights[self.order], owed, gradient, self.rows.shape[1], *self.part)
+        given = (
+            *self._given(),
+            self.scores,
+            weights[self.order],
+            owed,
+            gradient,
+            self.rows.shape[1],
+            *self.part,
+        )
         with on_device(self.rows.device):
-            for owing, grid in ((False, (len(self.blocks), len(self.blocks))), (True, (len(self.blocks),))):
+            for owing, grid in (
+                (False, (len(self.blocks), len(self.blocks))),
+                (True, (len(self.blocks),)),
+            ):
                 triton_mixed.add_mixed_gradients[grid](
-                    *given, self.scale, self.peak, OWED=owing, EXCLUDE_SELF=self.exclude_self, **self.launch
+                    *given,
+                    self.scale,
+                    self.peak,
+                    OWED=owing,
+                    EXCLUDE_SELF=self.exclude_self,
+                    **self.launch,
                 )
         return torch.empty_like(gradient).index_copy_(0, self.blocks.order, gradient), None
 
     def _given(self) -> tuple[Tensor, ...]:
         blocks = self.blocks
-        return (self.rows, blocks.first, blocks.second, blocks.alpha, blocks.edges, blocks.ranked_edges, *self.pairs)
+        return (
+            self.rows,
+            blocks.first,
+            blocks.second,
+            blocks.alpha,
+            blocks.edges,
+            blocks.ranked_edges,
+            *self.pairs,
+        )
 
 
 def warm_up() -> None:
@@ -96,11 +122,15 @@ def warm_up() -> None:
         ArithmeticError: sums or gradient are others.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    rows = torch.nn.functional.normalize(torch.arange(1.0, 129, device=device).sin().view(8, 16), dim=1)
+    rows = torch.nn.functional.normalize(
+        torch.arange(1.0, 129, device=device).sin().view(8, 16), dim=1
+    )
     parents = torch.arange(8, device=device).view(4, 2)
     classes = torch.cat([torch.arange(8, device=device) // 2, torch.arange(4, device=device)])
     mixture = Mixture(parents, torch.linspace(0.1, 0.9, 4, device=device))
-    pairs = ((classes[:, None] == classes) & ~torch.eye(12, dtype=torch.bool, device=device)).nonzero()
+    pairs = (
+        (classes[:, None] == classes) & ~torch.eye(12, dtype=torch.bool, device=device)
+    ).nonzero()
     blocks = blocks_of(8, mixture, pairs, 4)
     step = Sigmoid(0.1)
     assert blocks is not None, "classes are complete"

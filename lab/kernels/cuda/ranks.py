@@ -49,7 +49,9 @@ class FusedTileLoop:
         self.share = sharing.current()
         self.part = self.share.rank, self.share.world
         self.sizes = len(positives), len(self.queries), len(self.items), self.queries.shape[1]
-        tiled = dict(ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=precision(queries.device))
+        tiled = dict(
+            ROWS=triton_tiles.ROWS, DEPTH=triton_tiles.DEPTH, PRECISION=precision(queries.device)
+        )
         self.launch = tiled | dict(num_warps=triton_tiles.WARPS)
         self.kind = self.launch | dict(
             RANKS=step is not None,
@@ -68,7 +70,13 @@ class FusedTileLoop:
         sums, (excess, violations) = self.queries.new_zeros(pairs), self.queries.new_zeros(2, q)
         with on_device(self.queries.device):
             triton_tiles.listed_similarities[(_tiles(pairs),)](
-                self.queries, self.items, self.query_of, self.item_of, self.scores, *self.sizes, **self.launch
+                self.queries,
+                self.items,
+                self.query_of,
+                self.item_of,
+                self.scores,
+                *self.sizes,
+                **self.launch,
             )
             triton_tiles.add_values[self._grid()](
                 self.queries,
@@ -120,7 +128,9 @@ class FusedTileLoop:
                 **self.kind,
             )
         items = None if self.one_set else self.items
-        of_queries, of_items = plain.pair_similarities_backward(self.queries, items, self.ordered, owed)
+        of_queries, of_items = plain.pair_similarities_backward(
+            self.queries, items, self.ordered, owed
+        )
         return query_grad.add_(of_queries), None if of_items is None else item_grad.add_(of_items)
 
     def _grid(self) -> tuple[int, int]:
@@ -134,7 +144,11 @@ def _tiles(count: int) -> int:
 
 def precision(device: torch.device) -> str:
     """How factors are multiplied: three products of tf32 halves are as good as float32, and run on tensor cores."""
-    tensor_cores = device.type == "cuda" and not torch.version.hip and torch.cuda.get_device_capability(device)[0] >= 8
+    tensor_cores = (
+        device.type == "cuda"
+        and not torch.version.hip
+        and torch.cuda.get_device_capability(device)[0] >= 8
+    )
     return "tf32x3" if tensor_cores else "ieee"
 
 

@@ -24,12 +24,24 @@ WARPS = 4
 VARYING = ["part", "parts"]
 """Numbers that change from process to process."""
 
-__all__ = ["ROWS", "SUB", "WARPS", "add_mixed_gradients", "add_mixed_values", "mixed_pair_similarities"]
+__all__ = [
+    "ROWS",
+    "SUB",
+    "WARPS",
+    "add_mixed_gradients",
+    "add_mixed_values",
+    "mixed_pair_similarities",
+]
 
 
 @triton.jit
 def _mixing(
-    first: tl.tensor, second: tl.tensor, alpha: tl.tensor, ranked: tl.tensor, end: tl.tensor, originals: tl.tensor
+    first: tl.tensor,
+    second: tl.tensor,
+    alpha: tl.tensor,
+    ranked: tl.tensor,
+    end: tl.tensor,
+    originals: tl.tensor,
 ) -> tl.tensor:
     """Weights of a block's originals in some of its ranked rows, [ranked originals]; zero behind the block's end."""
     there = ranked < end
@@ -81,7 +93,11 @@ def mixed_pair_similarities(
     tile = _tile(rows, originals, originals, end, end, d, DEPTH, PRECISION)
     for left in range(ranked_begin, ranked_end, SUB):
         queries = left + tl.arange(0, SUB)
-        half = tl.dot(_mixing(first, second, alpha, queries, ranked_end, originals), tile, input_precision=PRECISION)
+        half = tl.dot(
+            _mixing(first, second, alpha, queries, ranked_end, originals),
+            tile,
+            input_precision=PRECISION,
+        )
         begin = tl.load(first_pair + queries, mask=queries < ranked_end, other=0)
         count = tl.load(first_pair + queries + 1, mask=queries < ranked_end, other=0) - begin
         for right in range(ranked_begin, ranked_end, SUB):
@@ -126,10 +142,14 @@ def add_mixed_values(
         b = tl.load(edges + j) + tl.arange(0, ROWS)
         end_i = tl.load(ranked_edges + i + 1)
         end_j = tl.load(ranked_edges + j + 1)
-        tile = _tile(rows, a, b, tl.load(edges + i + 1), tl.load(edges + j + 1), d, DEPTH, PRECISION)
+        tile = _tile(
+            rows, a, b, tl.load(edges + i + 1), tl.load(edges + j + 1), d, DEPTH, PRECISION
+        )
         for left in range(tl.load(ranked_edges + i), end_i, SUB):
             queries = left + tl.arange(0, SUB)
-            half = tl.dot(_mixing(first, second, alpha, queries, end_i, a), tile, input_precision=PRECISION)
+            half = tl.dot(
+                _mixing(first, second, alpha, queries, end_i, a), tile, input_precision=PRECISION
+            )
             for right in range(tl.load(ranked_edges + j), end_j, SUB):
                 items = right + tl.arange(0, SUB)
                 weights = _mixing(first, second, alpha, items, end_j, b)
@@ -187,7 +207,12 @@ def add_mixed_values(
 
 @triton.jit
 def _owed_of(
-    queries: tl.tensor, items: tl.tensor, first_pair: tl.tensor, item_of: tl.tensor, owed: tl.tensor, end: tl.tensor
+    queries: tl.tensor,
+    items: tl.tensor,
+    first_pair: tl.tensor,
+    item_of: tl.tensor,
+    owed: tl.tensor,
+    end: tl.tensor,
 ) -> tl.tensor:
     """Gradient of some ranked rows' similarities from what each pair's own is owed."""
     begin = tl.load(first_pair + queries, mask=queries < end, other=0)
@@ -308,5 +333,14 @@ def add_mixed_gradients(
             depth = start + tl.arange(0, DEPTH)
             of_a = rows_of(rows, a, a < stop_a, depth, d)
             of_b = rows_of(rows, b, b < stop_b, depth, d)
-            add_rows(gradient, a, a < stop_a, depth, d, tl.dot(of_tile, of_b, input_precision=PRECISION))
-            add_rows(gradient, b, b < stop_b, depth, d, tl.dot(tl.trans(of_tile), of_a, input_precision=PRECISION))
+            add_rows(
+                gradient, a, a < stop_a, depth, d, tl.dot(of_tile, of_b, input_precision=PRECISION)
+            )
+            add_rows(
+                gradient,
+                b,
+                b < stop_b,
+                depth,
+                d,
+                tl.dot(tl.trans(of_tile), of_a, input_precision=PRECISION),
+            )

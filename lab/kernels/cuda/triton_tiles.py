@@ -30,7 +30,9 @@ VARYING = ["pairs", "q", "r", "part", "parts"]
 
 
 @triton.jit
-def rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor) -> tl.tensor:
+def rows_of(
+    matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor
+) -> tl.tensor:
     """Some dimensions of some rows of a matrix [n d], zero where there is nothing."""
     return tl.load(
         matrix + rows.to(tl.int64)[:, None] * d + depth[None, :],
@@ -41,7 +43,12 @@ def rows_of(matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tens
 
 @triton.jit
 def add_rows(
-    matrix: tl.tensor, rows: tl.tensor, there: tl.tensor, depth: tl.tensor, d: tl.tensor, some: tl.tensor
+    matrix: tl.tensor,
+    rows: tl.tensor,
+    there: tl.tensor,
+    depth: tl.tensor,
+    d: tl.tensor,
+    some: tl.tensor,
 ) -> None:
     """Add to some dimensions of some rows of a matrix [n d], where there is something."""
     places = matrix + rows.to(tl.int64)[:, None] * d + depth[None, :]
@@ -90,7 +97,12 @@ def _value(
 
 @triton.jit
 def _slope(
-    gap: tl.tensor, scale: tl.tensor, delta: tl.tensor, rho: tl.tensor, peak: tl.tensor, LIFTED: tl.constexpr
+    gap: tl.tensor,
+    scale: tl.tensor,
+    delta: tl.tensor,
+    rho: tl.tensor,
+    peak: tl.tensor,
+    LIFTED: tl.constexpr,
 ) -> tl.tensor:
     e = tl.exp2(-tl.abs(gap) * scale)
     v = e / ((1.0 + e) * (1.0 + e)) * peak
@@ -159,11 +171,23 @@ def add_values_of(
             named = tl.load(item_of + begin + k, mask=there, other=-1).to(tl.int32)
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
             value = _value(tile - similarity[:, None], scale, delta, rho, after, start, LIFTED)
-            tl.atomic_add(sums + begin + k, tl.sum(tl.where(counted, value, 0.0), 1), mask=there, sem="relaxed")
+            tl.atomic_add(
+                sums + begin + k,
+                tl.sum(tl.where(counted, value, 0.0), 1),
+                mask=there,
+                sem="relaxed",
+            )
     if EXCESS:
         over = ranked & (tile > margin)
-        tl.atomic_add(excess + rows, tl.sum(tl.where(over, tile - margin, 0.0), 1), mask=rows < q, sem="relaxed")
-        tl.atomic_add(violations + rows, tl.sum(tl.where(over, 1.0, 0.0), 1), mask=rows < q, sem="relaxed")
+        tl.atomic_add(
+            excess + rows,
+            tl.sum(tl.where(over, tile - margin, 0.0), 1),
+            mask=rows < q,
+            sem="relaxed",
+        )
+        tl.atomic_add(
+            violations + rows, tl.sum(tl.where(over, 1.0, 0.0), 1), mask=rows < q, sem="relaxed"
+        )
 
 
 @triton.jit
@@ -202,7 +226,10 @@ def slopes_of(
             weight = tl.load(weights + begin + k, mask=there, other=0.0)
             named = tl.load(item_of + begin + k, mask=there, other=-1).to(tl.int32)  # as above
             counted = ranked & there[:, None] & (columns[None, :] != named[:, None])
-            slope = _slope(tile - similarity[:, None], scale, delta, rho, peak, LIFTED) * weight[:, None]
+            slope = (
+                _slope(tile - similarity[:, None], scale, delta, rho, peak, LIFTED)
+                * weight[:, None]
+            )
             slope = tl.where(counted, slope, 0.0)
             gradient += slope
             tl.atomic_add(owed + begin + k, -tl.sum(slope, 1), mask=there, sem="relaxed")
@@ -424,6 +451,13 @@ def add_gradients(
             depth = first + tl.arange(0, DEPTH)
             of_rows = rows_of(queries, rows, rows < q, depth, d)
             of_columns = rows_of(items, columns, columns < r, depth, d)
-            add_rows(query_grad, rows, rows < q, depth, d, tl.dot(gradient, of_columns, input_precision=PRECISION))
+            add_rows(
+                query_grad,
+                rows,
+                rows < q,
+                depth,
+                d,
+                tl.dot(gradient, of_columns, input_precision=PRECISION),
+            )
             of_items = tl.dot(tl.trans(gradient), of_rows, input_precision=PRECISION)
             add_rows(item_grad, columns, columns < r, depth, d, of_items)

@@ -122,7 +122,9 @@ def _count_both(a: Tensor, b: Tensor, minimum: bool) -> Tensor:
     if not minimum:
         return a @ b.T
     rows = max(1, MIN_CHUNK_BYTES // (b.numel() * b.element_size()))
-    return torch.cat([checkpoint(_count_minima, block, b, use_reentrant=False) for block in a.split(rows)])
+    return torch.cat(
+        [checkpoint(_count_minima, block, b, use_reentrant=False) for block in a.split(rows)]
+    )
 
 
 def _count_minima(a: Tensor, b: Tensor) -> Tensor:
@@ -136,5 +138,7 @@ def corrected(distances: Tensor, positives: Tensor) -> Tensor:
     """
     distances = distances.clone()
     if distances.requires_grad:
-        distances.register_hook(lambda slope: torch.where(positives, slope.clamp_min(0), slope.clamp_max(0)))
+        distances.register_hook(
+            lambda slope: torch.where(positives, slope.clamp_min(0), slope.clamp_max(0))
+        )
     return distances

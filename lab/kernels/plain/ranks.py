@@ -114,12 +114,22 @@ class PlainTileLoop:
         for start in range(mine.start, mine.stop, height):
             stop = min(start + height, mine.stop)
             those = slice(ends[start], ends[stop])
-            yield rows[start:stop], order[those], owner[those] - start, self.positives[order[those], 1]
+            yield (
+                rows[start:stop],
+                order[those],
+                owner[those] - start,
+                self.positives[order[those], 1],
+            )
 
 
 def _parts(pairs: int, similarities: Tensor) -> Iterator[slice]:
     """Slices of pairs, each small enough for its [pairs r] gaps to stay in cache."""
-    width = max(1, block_bytes(similarities, BLOCK_BYTES) // 4 // (similarities.shape[1] * similarities.element_size()))
+    width = max(
+        1,
+        block_bytes(similarities, BLOCK_BYTES)
+        // 4
+        // (similarities.shape[1] * similarities.element_size()),
+    )
     return (slice(start, start + width) for start in range(0, pairs, width))
 
 
@@ -127,7 +137,9 @@ def _gaps(similarities: Tensor, local: Tensor, item: Tensor) -> Tensor:
     return similarities[local].sub_(similarities[local, item][:, None])
 
 
-def _unranked_as_zero(matrix: Tensor, itself: Tensor | None, local: Tensor, item: Tensor, against: bool) -> Tensor:
+def _unranked_as_zero(
+    matrix: Tensor, itself: Tensor | None, local: Tensor, item: Tensor, against: bool
+) -> Tensor:
     """The matrix, [b r], with zeros where an item is not ranked: a query `itself`, [b], and `against` its positives."""
     if itself is not None:
         matrix[torch.arange(len(matrix), device=matrix.device), itself] = 0
@@ -137,7 +149,13 @@ def _unranked_as_zero(matrix: Tensor, itself: Tensor | None, local: Tensor, item
 
 
 def _leave_out(
-    matrix: Tensor, query: Tensor, positive: Tensor, itself: Tensor | None, local: Tensor, item: Tensor, against: bool
+    matrix: Tensor,
+    query: Tensor,
+    positive: Tensor,
+    itself: Tensor | None,
+    local: Tensor,
+    item: Tensor,
+    against: bool,
 ) -> None:
     """The same of a matrix with a row for each of some pairs, [c r], in place; nor is a positive ranked against itself.
 
@@ -176,17 +194,27 @@ def pair_similarities_backward(
     item_grad = query_grad if same else torch.zeros_like(items)
     chunk = _pairs_a_chunk(queries)
     for start in range(0, len(pairs), chunk):
-        (a, b), weight = pairs[start : start + chunk].unbind(1), weights[start : start + chunk, None]
+        (a, b), weight = (
+            pairs[start : start + chunk].unbind(1),
+            weights[start : start + chunk, None],
+        )
         query_grad.index_add_(0, a, weight * items[b])
         item_grad.index_add_(0, b, weight * queries[a])
     return query_grad, None if same else item_grad
 
 
 def _pairs_a_chunk(embeddings: Tensor) -> int:
-    return max(1, block_bytes(embeddings, BLOCK_BYTES) // 4 // (embeddings.shape[1] * embeddings.element_size()))
+    return max(
+        1,
+        block_bytes(embeddings, BLOCK_BYTES)
+        // 4
+        // (embeddings.shape[1] * embeddings.element_size()),
+    )
 
 
-def positive_sums(similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool) -> Tensor:
+def positive_sums(
+    similarities: Tensor, ordered: Tensor, step: Surrogate, exclude_self: bool
+) -> Tensor:
     """Sums of `lab.kernels.positive_rank_sums`, [p], for pairs ordered by query."""
     sums = torch.empty_like(similarities)
     for part, others, valid in _groups(ordered, exclude_self):
@@ -201,7 +229,9 @@ def positive_sums_backward(
     """Gradient [p] of the pairs' similarities from the gradient [p] of the sums."""
     grad = torch.zeros_like(similarities)
     for part, others, valid in _groups(ordered, exclude_self):
-        slope = step.derivative(similarities[others] - similarities[part, None]) * weights[part, None]
+        slope = (
+            step.derivative(similarities[others] - similarities[part, None]) * weights[part, None]
+        )
         slope = torch.where(valid, slope, 0)
         grad.index_add_(0, others.flatten(), slope.flatten())
         grad[part] -= slope.sum(1)
@@ -212,7 +242,9 @@ def _groups(ordered: Tensor, exclude_self: bool) -> Iterator[tuple[slice, Tensor
     """Slices of pairs, with the pairs of the same query [c P] and which of those are ranked against each."""
     if not len(ordered):
         return
-    _, owner, counts = torch.unique_consecutive(ordered[:, 0], return_inverse=True, return_counts=True)
+    _, owner, counts = torch.unique_consecutive(
+        ordered[:, 0], return_inverse=True, return_counts=True
+    )
     size = counts[owner]
     start = (counts.cumsum(0) - counts)[owner]
     width = max(1, block_bytes(ordered, BLOCK_BYTES) // 4 // (8 * int(counts.max())))

@@ -142,7 +142,9 @@ def kill(run: Run) -> bool:
     with suppress(psutil.NoSuchProcess, ProcessLookupError):
         leader = psutil.Process(worker.pid)
         members = [*leader.children(recursive=True), leader]
-        if os.getpgid(worker.pid) == worker.pid:  # then those of its group whose parents have died, too
+        if (
+            os.getpgid(worker.pid) == worker.pid
+        ):  # then those of its group whose parents have died, too
             os.killpg(worker.pid, signal.SIGKILL)
         for member in members:
             with suppress(psutil.NoSuchProcess):
@@ -152,7 +154,10 @@ def kill(run: Run) -> bool:
         os.waitpid(worker.pid, os.WNOHANG)  # a child of this process: its number is free again
     if run.written_state in (RUNNING, QUEUED):
         sentence = "Killed; it resumes from its last checkpoint."
-        with suppress(lock.Held), Writer(run) as writer:  # another process may have resumed it already
+        with (
+            suppress(lock.Held),
+            Writer(run) as writer,
+        ):  # another process may have resumed it already
             writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
     return True
 
@@ -180,9 +185,14 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    again = run.snapshot().sender == worker  # the page wrote it first, and a stop may have been requested since
+    again = (
+        run.snapshot().sender == worker
+    )  # the page wrote it first, and a stop may have been requested since
     sign(run, to, worker, outlives)
-    with suppress(lock.Held), Writer(run) as writer:  # of a process whose node is gone and that does not know it yet
+    with (
+        suppress(lock.Held),
+        Writer(run) as writer,
+    ):  # of a process whose node is gone and that does not know it yet
         if not again:
             stop_request.clear(run)
         (run.path / "launch.json").unlink(missing_ok=True)
@@ -191,7 +201,9 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
 
 def sign(run: Run, to: Sent, worker: Worker, outlives: bool, job: str | None = None) -> None:
     """Record which process waits for the run, and where; the run stays as it is. job: its name on the cluster."""
-    write_json(run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job})
+    write_json(
+        run.path / SENT, {**run.signed(worker), **to.as_dict(), "outlives": outlives, "job": job}
+    )
     ownership.sign(run.path, SENT)
 
 
@@ -201,9 +213,15 @@ def taken_back(run: Run) -> bool:
     Returns whether it was recorded: not while another process holds the folder's lock.
     """
     written = False
-    sentence = "it goes on from its last checkpoint" if run.checkpoint("last") else "nothing of it was trained"
+    sentence = (
+        "it goes on from its last checkpoint"
+        if run.checkpoint("last")
+        else "nothing of it was trained"
+    )
     with suppress(lock.Held), Writer(run, gone=True) as writer:
-        writer.status(STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None)
+        writer.status(
+            STOPPED, phase="stopped", sentence=f"Taken back; {sentence}.", eta_seconds=None
+        )
         written = True
     stop_request.clear(run)
     return written

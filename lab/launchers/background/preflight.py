@@ -86,7 +86,11 @@ def _data(config: RunConfig, dataset: ImageSet, parts: Parts, seconds: float) ->
         counts = f"{dataset.classes_sentence.rstrip('.')}; {counts}"
     if dataset.unlabelled_sentence:
         counts = f"{counts}; {dataset.unlabelled_sentence.rstrip('.')}"
-    values = {"images": sizes, "training classes": len(parts.classes), "left out": len(dataset.problems)}
+    values = {
+        "images": sizes,
+        "training classes": len(parts.classes),
+        "left out": len(dataset.problems),
+    }
     if dataset.problems:
         values["problems"] = list(dataset.problems[:LISTED])
         return Check("data", CAREFUL, f"{counts}. {problems_sentence(dataset.problems)}", values)
@@ -103,7 +107,9 @@ def first_batch(config: RunConfig, parts: Parts) -> LoadedBatch:
     return next(iter(load([parts.items[parts.sampler.batch(0)]])))
 
 
-def forecast(config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor) -> Forecast:
+def forecast(
+    config: RunConfig, parts: Parts, images: torch.Tensor | Streamed, labels: torch.Tensor
+) -> Forecast:
     """Forecast the bytes of a training step.
 
     Graphs that a chunked step keeps beyond its chunk fill only free memory, so they count only if `graph_memory` asks
@@ -137,7 +143,11 @@ def _loading(config: RunConfig, batch: LoadedBatch, workers: int) -> Check:
     start = f"Loading images takes about {size(needs)} of memory, of which {size(free)} are free"
     if needs <= ROOM * free:
         return Check("loading", GOOD, f"{start}.", {"needs": needs, "free": free})
-    fix = "lower training.workers" if knobs.stream else "lower training.workers or set training.stream"
+    fix = (
+        "lower training.workers"
+        if knobs.stream
+        else "lower training.workers or set training.stream"
+    )
     return Check("loading", BAD, f"{start}. Too much: {fix}.", {"needs": needs, "free": free})
 
 
@@ -163,7 +173,11 @@ def _memory(config: RunConfig, parts: Parts, batch: LoadedBatch) -> Check:
 def _pace(config: RunConfig, dataset: ImageSet, parts: Parts) -> Check:
     """Time a few real steps, without the validation."""
     knobs = config.training.knobs
-    undisturbed = {"steps": max(STEPS + 1, knobs.steps), "validate_every": 10**9, "checkpoint_every": 10**9}
+    undisturbed = {
+        "steps": max(STEPS + 1, knobs.steps),
+        "validate_every": 10**9,
+        "checkpoint_every": 10**9,
+    }
     trainer = Trainer(parts, knobs.model_copy(update=undisturbed))
     times = [time.perf_counter()]
     for record in trainer.run():

@@ -35,8 +35,12 @@ class Preflight:
     @property
     def checks(self) -> list[dict[str, Any]]:
         """The results so far; a process that died adds a bad one, unless it was stopped."""
-        _, output, errors = (Path(file.name).read_text("utf-8", errors="replace") for file in self.files)
-        checks = [json.loads(line) for line in output.splitlines(keepends=True) if line.endswith("\n")]
+        _, output, errors = (
+            Path(file.name).read_text("utf-8", errors="replace") for file in self.files
+        )
+        checks = [
+            json.loads(line) for line in output.splitlines(keepends=True) if line.endswith("\n")
+        ]
         if self.done and self.process.returncode not in (0, -signal.SIGTERM):
             last = (errors.strip().splitlines() or [f"exit {self.process.returncode}"])[-1]
             sentence = f"The pre-flight ended early ({last})."

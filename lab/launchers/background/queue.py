@@ -69,7 +69,9 @@ class Queue:
     def abandoned(self) -> bool:
         """Whether runs wait that no process will start: the queue's process died, for instance with the machine. A
         process of another machine, which cannot be seen from here, counts as alive."""
-        return bool(self.names) and not self.paused and self.worker is None and self._elsewhere is None
+        return (
+            bool(self.names) and not self.paused and self.worker is None and self._elsewhere is None
+        )
 
     @property
     def _elsewhere(self) -> Worker | None:
@@ -104,14 +106,20 @@ class Queue:
             ValueError: the run is of another folder, waits already, is at work or is finished, or needs a program.
         """
         if run.path.resolve().parent != self.root.resolve():
-            raise ValueError(f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue.")
+            raise ValueError(
+                f"Run {run.name} is not in {self.root}, so it cannot be added to that folder's queue."
+            )
         with suppress(OSError):
             check_elsewhere(run.config.program)
         snapshot = run.snapshot()
         if snapshot.place and snapshot.under_way:
-            raise ValueError(f"Run {run.name} is in the hands of {snapshot.place.words}; stop it there first.")
+            raise ValueError(
+                f"Run {run.name} is in the hands of {snapshot.place.words}; stop it there first."
+            )
         if working(run) or snapshot.state == FINISHED:
-            raise ValueError(f"Run {run.name} is {snapshot.state}; a queue takes runs with something left to do.")
+            raise ValueError(
+                f"Run {run.name} is {snapshot.state}; a queue takes runs with something left to do."
+            )
         with self._changing() as state:
             waiting = state["waiting"]
             if run.name in waiting:
@@ -140,7 +148,9 @@ class Queue:
             ValueError: it does not wait, or the position is negative.
         """
         if position < 0:
-            raise ValueError(f"A position in the queue is 0, the next to start, or more; got {position}.")
+            raise ValueError(
+                f"A position in the queue is 0, the next to start, or more; got {position}."
+            )
         with self._changing() as state:
             _take_out(state["waiting"], name)
             state["waiting"].insert(min(position, len(state["waiting"])), name)
@@ -175,7 +185,9 @@ class Queue:
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
-                    if not working(run) and run.state != FINISHED:  # else a worker had started it and was killed then
+                    if (
+                        not working(run) and run.state != FINISHED
+                    ):  # else a worker had started it and was killed then
                         device = slot(run)
                         taken = _cores_taken(run, cores)
                         if busy[device] and busy[device] + taken > min(cores, ABREAST):
@@ -210,7 +222,9 @@ class Queue:
         """
         with self._changing() as state:
             if self.worker not in (None, Worker.this()):
-                raise ValueError(f"The queue of {self.root} is already run by process {state['worker']['pid']}.")
+                raise ValueError(
+                    f"The queue of {self.root} is already run by process {state['worker']['pid']}."
+                )
             state["worker"] = Worker.this().as_dict()
         reconcile(self.root)
         while not self._retired():
@@ -246,12 +260,19 @@ class Queue:
         return json.dumps([str(self.root.resolve()), state["waiting"], state["paused"]])
 
     def _read(self) -> dict[str, Any]:
-        return {"waiting": [], "paused": False, "worker": None, **stored.find(self._file, QueueFile)}
+        return {
+            "waiting": [],
+            "paused": False,
+            "worker": None,
+            **stored.find(self._file, QueueFile),
+        }
 
 
 def _take_out(waiting: list[str], name: str) -> None:
     if name not in waiting:
-        raise ValueError(f"Run {name!r} is not in the queue, which holds: {', '.join(waiting) or 'none'}.")
+        raise ValueError(
+            f"Run {name!r} is not in the queue, which holds: {', '.join(waiting) or 'none'}."
+        )
     waiting.remove(name)
 
 

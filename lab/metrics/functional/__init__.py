@@ -95,10 +95,14 @@ def _ranks(scores: np.ndarray, relevant: np.ndarray) -> PositiveRanks:
             f"{list(relevant.shape)}."
         )
     if relevant.dtype != np.bool_:
-        raise ValueError(f"relevant must be boolean, got {relevant.dtype}; write for instance relevant > 0.")
+        raise ValueError(
+            f"relevant must be boolean, got {relevant.dtype}; write for instance relevant > 0."
+        )
     if np.isnan(scores).any():
         row = int(np.flatnonzero(np.isnan(scores).any(axis=1))[0])
-        raise ValueError(f"scores must be numbers, but row {row} holds NaN; use -inf for an item that is not listed.")
+        raise ValueError(
+            f"scores must be numbers, but row {row} holds NaN; use -inf for an item that is not listed."
+        )
 
     # Sort in descending order; reversing twice keeps equal scores in the order of their columns.
     order = scores.shape[1] - 1 - np.argsort(scores[:, ::-1], axis=1, kind="stable")[:, ::-1]
@@ -107,7 +111,9 @@ def _ranks(scores: np.ndarray, relevant: np.ndarray) -> PositiveRanks:
 
     ranks = PositiveRanks.of_lists(in_order)
     retrieved = listed[ranks.owner, ranks.rank - 1]
-    return PositiveRanks(ranks.owner, np.where(retrieved, ranks.rank, UNRANKED), ranks.place, ranks.total)
+    return PositiveRanks(
+        ranks.owner, np.where(retrieved, ranks.rank, UNRANKED), ranks.place, ranks.total
+    )
 
 
 def _cut_off(k: int) -> int:

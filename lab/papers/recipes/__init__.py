@@ -37,7 +37,9 @@ def path(name: str) -> Path:
 
         near = difflib.get_close_matches(name, names(), n=3)
         hint = f" Near: {', '.join(near)}." if near else ""
-        raise ValueError(f"There is no recipe {name!r}; `lab list recipes` lists the {len(names())} there are.{hint}")
+        raise ValueError(
+            f"There is no recipe {name!r}; `lab list recipes` lists the {len(names())} there are.{hint}"
+        )
     return FOLDER / f"{name}.yaml"
 
 

@@ -66,7 +66,9 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
 
 
 def render(
-    runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
+    runs: Sequence[Run],
+    table: Report | None = None,
+    images: Callable[[Run], ImageSet] = lambda run: run.dataset(),
 ) -> str:
     """The page as one file.
 
@@ -119,7 +121,9 @@ def _gathered(
     """What the page is told as JSON; its numbers and sheets of pictures, by names of files."""
     table = report(runs) if table is None else table
     wholes = [sheet(run, table.split).on_map for run in runs]
-    tables = [run.pictures(table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)]
+    tables = [
+        run.pictures(table.split).of_items(one.items) for run, one in zip(runs, wholes, strict=True)
+    ]
     united, places = identity.unite(tables)
     if len(runs) > 1 and len(united) == sum(map(len, tables)):
         raise ValueError(
@@ -142,7 +146,9 @@ def _gathered(
     except (OSError, ValueError) as error:
         lacking = page.without_folders(f"The pictures cannot be shown: {explain(error)}", runs)
     if any(table.split in one.relevance for one in images):
-        raise ValueError(f"The {table.split} split has judgements of its own, and this page knows labels only.")
+        raise ValueError(
+            f"The {table.split} split has judgements of its own, and this page knows labels only."
+        )
     column = _common_column([run.per_query(table.split) for run in runs])
 
     # Which run an image is taken from, and its class. The first run that has it is written last.

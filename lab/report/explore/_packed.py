@@ -45,7 +45,9 @@ def quantised(vectors: np.ndarray, similarity: str) -> tuple[np.ndarray, np.ndar
     return codes, scales.astype(np.float32)
 
 
-def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
+def numbers_of(
+    run: Run, split: str, column: str
+) -> tuple[dict[str, np.ndarray], dict[str, Any], str]:
     """Of all n images of a run's split: arrays [n ...] of what is known, what is told of the run, how eight bits do."""
     query = run.embeddings(split)
     gallery = run.embeddings(split, "gallery") or query
@@ -58,7 +60,9 @@ def numbers_of(run: Run, split: str, column: str) -> tuple[dict[str, np.ndarray]
 
     # Vectors in eight bits.
     vectors = whole.vectors
-    if similarity == "euclidean":  # distances do not depend on the origin, and eight bits hold little far from it
+    if (
+        similarity == "euclidean"
+    ):  # distances do not depend on the origin, and eight bits hold little far from it
         vectors = vectors - np.median(vectors.astype(np.float64), axis=0)
     codes, scales = quantised(vectors, similarity)
 

@@ -44,7 +44,9 @@ STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 def render(
-    runs: Sequence[Run], table: Report | None = None, images: Callable[[Run], ImageSet] = lambda run: run.dataset()
+    runs: Sequence[Run],
+    table: Report | None = None,
+    images: Callable[[Run], ImageSet] = lambda run: run.dataset(),
 ) -> str:
     """The page: scores with intervals, curves, best and worst queries with pictures, settings, versions.
 
@@ -60,8 +62,13 @@ def render(
     losses = _listed(run.config.loss.name for run in runs)
     data = _listed(run.config.data.name for run in runs)
     what = escape(f"{counted(len(runs), 'run')} with {losses} on {data}.")
-    sections = [_section(title, inside) for title, inside in facts(runs, table, images, DISAGREEING).items()]
-    queries = [_section(f"Queries of {run.name}", _queries.of(run, table.split, images)) for run in runs[:SHOWN]]
+    sections = [
+        _section(title, inside) for title, inside in facts(runs, table, images, DISAGREEING).items()
+    ]
+    queries = [
+        _section(f"Queries of {run.name}", _queries.of(run, table.split, images))
+        for run in runs[:SHOWN]
+    ]
     parts = [
         f"<h1>{escape(names)}</h1>",
         f"<p>{what} Made with Rankscope {lab.__version__}; nothing on this page is loaded from elsewhere.</p>",
@@ -100,11 +107,15 @@ def save(runs: Sequence[Run], path: Path | str, table: Report | None = None) -> 
     return path
 
 
-def facts(runs: Sequence[Run], table: Report, images: Callable[[Run], ImageSet], most: int) -> dict[str, str]:
+def facts(
+    runs: Sequence[Run], table: Report, images: Callable[[Run], ImageSet], most: int
+) -> dict[str, str]:
     """What there is to say of runs as HTML by its title, from scores to versions. most: queries with pictures."""
     made = {
         "Scores": _scores(_by_runs(table)) + _over_classes(runs, table),
-        "On the same queries": _on_the_same(runs, table.split, images, most) if len(runs) > 1 else "",
+        "On the same queries": _on_the_same(runs, table.split, images, most)
+        if len(runs) > 1
+        else "",
         "Verdict": _verdict(runs),
         "Curves": _curves.of(runs),
         "Settings": _settings(runs),
@@ -155,7 +166,9 @@ def _over_classes(runs: Sequence[Run], report: Report) -> str:
         per_query = run.per_query(report.split)
         labels = run.embeddings(report.split).labels
         values = (run.scores(report.split) or {})["values"]
-        cells = [_cell(values.get(column), per_query.get(column), labels) for column in report.columns]
+        cells = [
+            _cell(values.get(column), per_query.get(column), labels) for column in report.columns
+        ]
         rows.append([run.name, *cells])
     caption = (
         f"Each run by itself, in percent: ± half of the {100 * LEVEL:g} % interval over the classes of the "
@@ -175,7 +188,9 @@ def _cell(value: float | None, measured: np.ndarray | None, labels: np.ndarray) 
     return f"{100 * value:.1f} ± {100 * estimate.half:.1f}"
 
 
-def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet], most: int) -> str:
+def _on_the_same(
+    runs: Sequence[Run], split: str, images_of: Callable[[Run], ImageSet], most: int
+) -> str:
     """Every run against the first one, with so many queries; a sentence where they cannot be compared so."""
     try:
         found = same_queries(runs, split)
@@ -195,13 +210,19 @@ def _on_the_same(runs: Sequence[Run], split: str, images_of: Callable[[Run], Ima
     for at in range(1, len(runs)):
         parts.append(f"<p>{escape(found.helped(column, 0, at))}</p>")
     for place in found.disagreement(column)[:most]:
-        parts.append(f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>")
+        parts.append(
+            f"<h3>They disagree on {escape(str(images.keys[found.numbers[-1, place]]))}</h3>"
+        )
         scores = found.values[column][:, place]
         best = int(scores.argmax())
         worst = int(scores.argmin())
         for at in dict.fromkeys((best, worst)):
             parts.append(f"<p>{escape(runs[at].name)}</p>")
-            parts.append(_of_query(runs[at], split, images_of(runs[at]), found.numbers[at, place], scores[at]))
+            parts.append(
+                _of_query(
+                    runs[at], split, images_of(runs[at]), found.numbers[at, place], scores[at]
+                )
+            )
     return "".join(parts)
 
 
@@ -245,7 +266,9 @@ def _verdict(runs: Sequence[Run]) -> str:
 def _settings(runs: Sequence[Run]) -> str:
     """What differs between the runs, and every setting of each, folded."""
     parts = []
-    differing = [difference(runs[0].config, run.config) for run in runs[1:]]  # knob to the values of both
+    differing = [
+        difference(runs[0].config, run.config) for run in runs[1:]
+    ]  # knob to the values of both
     knobs = dict.fromkeys(knob for pairs in differing for knob in pairs)
     rows = []
     for knob in knobs:
@@ -257,7 +280,9 @@ def _settings(runs: Sequence[Run]) -> str:
         parts.append(_table("Settings in which the runs differ.", head, rows))
     for run in runs:
         text = escape(yaml_reader.dump(run.config_dict, allow_unicode=True))
-        parts.append(f"<details><summary>Every setting of {escape(run.name)}</summary><pre>{text}</pre></details>")
+        parts.append(
+            f"<details><summary>Every setting of {escape(run.name)}</summary><pre>{text}</pre></details>"
+        )
     return "\n".join(parts)
 
 
@@ -275,7 +300,9 @@ def _table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> 
     """A table with row and column headings; None is a dash."""
     lines = [_row(head, "th"), *(_row(row, "td") for row in rows)]
     body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
-    text = escape(caption)  # outside of what scrolls sideways, so that a small screen shows all of it
+    text = escape(
+        caption
+    )  # outside of what scrolls sideways, so that a small screen shows all of it
     return f'<p class="told">{text}</p><div class="wide" tabindex="0"><table aria-label="{text}">{body}</table></div>'
 
 

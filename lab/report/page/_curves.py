@@ -60,7 +60,10 @@ def _line(number: int) -> str:
 def _key(names: Sequence[str]) -> str:
     """Which line is whose."""
     swatch = '<svg viewBox="0 0 36 8" aria-hidden="true"><path d="M0 4H36" {}/></svg>'
-    items = [f"<li>{swatch.format(_line(number))}{escape(name)}</li>" for number, name in enumerate(names)]
+    items = [
+        f"<li>{swatch.format(_line(number))}{escape(name)}</li>"
+        for number, name in enumerate(names)
+    ]
     return f'<ul class="key">{"".join(items)}</ul>'
 
 
@@ -84,7 +87,9 @@ def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> s
         parts.append(f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{tick:g}</text>')
     for tick in x:
         anchor = "end" if tick == x[-1] else "middle"
-        parts.append(f'<text x="{across(tick):.1f}" y="{HEIGHT - 12}" text-anchor="{anchor}">{tick:,g}</text>')
+        parts.append(
+            f'<text x="{across(tick):.1f}" y="{HEIGHT - 12}" text-anchor="{anchor}">{tick:,g}</text>'
+        )
     ranges = []
     for name, points in curves.items():
         shown = points if len(points) <= POINTS else averaged(points)
@@ -95,7 +100,8 @@ def _chart(title: str, curves: dict[str, StepValues], names: Sequence[str]) -> s
         ranges.append(f"{name} from {points[0][1]:.3g} to {points[-1][1]:.3g}")
     alt = escape(f"{title} over {max(steps):,} training steps: {'; '.join(ranges)}.")
     svg = (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{alt}"><title>{alt}</title>{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="{alt}"><title>{alt}</title>{"".join(parts)}</svg>'
     )
     return f"<figure>{svg}<figcaption>{escape(title)} over training steps</figcaption></figure>"
 

@@ -68,7 +68,9 @@ def nearest(query: EmbeddingSet, searched: EmbeddingSet, k: int, similarity: str
     return np.take_along_axis(found, last, 1)[:, :k]
 
 
-def drawn(run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray) -> Iterator[str]:
+def drawn(
+    run: Run, split: str, images: ImageSet, rows: np.ndarray, values: np.ndarray
+) -> Iterator[str]:
     """A row of pictures for each query of a run: itself, and what was found first. values: of every query."""
     query = run.embeddings(split)
     searched = run.embeddings(split, "gallery") or query

@@ -72,7 +72,9 @@ def offered(run: Run) -> dict[str, str]:
     return batches
 
 
-def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None) -> InspectedBatch:
+def read(
+    run: Run, code: str, collection: Collection, draw: int = 0, item: int | None = None
+) -> InspectedBatch:
     """Return the batch of a code.
 
     Args:
@@ -92,7 +94,9 @@ def read(run: Run, code: str, collection: Collection, draw: int = 0, item: int |
     else:
         path = run.batches().get(int(code.partition("-")[2]))
     if path is None:
-        raise ValueError("This batch has been deleted: a run keeps only its newest batches (training.keep_batches).")
+        raise ValueError(
+            "This batch has been deleted: a run keeps only its newest batches (training.keep_batches)."
+        )
     return _kept(path)
 
 
@@ -110,7 +114,9 @@ def _drawn(run: Run, collection: Collection, draw: int) -> InspectedBatch:
     for size in sizes:
         try:
             sampler = config.changed("sampler.batch_size", size).sampler.create()
-            rows = sampler.bind(pool.labels, super_labels, seed=config.training.knobs.seed).batch(draw)
+            rows = sampler.bind(pool.labels, super_labels, seed=config.training.knobs.seed).batch(
+                draw
+            )
             break
         except ValueError:  # too few classes for it
             if size == sizes[-1]:
@@ -130,7 +136,9 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
     near = near[near >= 0]
     late = positions[ranks > len(near)][:LATE]
     if not evidence.query.labelled.all():
-        raise ValueError("The class of this query is not known, so no loss can be asked of it; choose another query.")
+        raise ValueError(
+            "The class of this query is not known, so no loss can be asked of it; choose another query."
+        )
     near = near[collection.gallery.labelled[near]]
     listed = collection.gallery.take(np.concatenate([near, late]))
     query = evidence.query
@@ -140,7 +148,9 @@ def _list_of(collection: Collection, item: int | None) -> InspectedBatch:
         np.concatenate([query.items, listed.items]),
     )
     more = f" and {len(late)} true matches from further down" if len(late) else ""
-    return InspectedBatch(embedded, f"The query, its {len(near)} nearest images{more}, as one batch.")
+    return InspectedBatch(
+        embedded, f"The query, its {len(near)} nearest images{more}, as one batch."
+    )
 
 
 def _kept(path: Path) -> InspectedBatch:
@@ -158,7 +168,9 @@ def _kept(path: Path) -> InspectedBatch:
     if len(rows) > LARGEST:  # class after class, in the order in which classes first appear
         _, first, codes = np.unique(whole.labels[rows], return_index=True, return_inverse=True)
         rows = np.sort(rows[np.argsort(first[codes], kind="stable")][:LARGEST])
-        notes.append(f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time.")
+        notes.append(
+            f"The first {len(rows):,} of its {len(whole):,} images are inspected, whole classes at a time."
+        )
     broken = tuple(whole.items[~finite].tolist())
     return InspectedBatch(whole.take(rows), " ".join(notes), broken, stored.get("step"))
 
@@ -181,7 +193,9 @@ class ChosenLoss:
         return json.dumps([self.name, self.values, self.wrapped], sort_keys=True)
 
 
-def loss_for(run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str) -> tuple[Loss, np.ndarray, str]:
+def loss_for(
+    run: Run, chosen: ChosenLoss, batch: InspectedBatch, split: str
+) -> tuple[Loss, np.ndarray, str]:
     """Return the loss, the labels [n] for its call, and a sentence on where its class weights come from.
 
     A loss with weights takes those that the run has learnt, if it is the run's own loss and the batch is of classes
@@ -228,7 +242,9 @@ def _created(config: RunConfig, num_classes: int, width: int) -> Loss:
         return cast("Loss", wrapped_loss(config, num_classes, width))
 
 
-def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str) -> tuple[str, str]:
+def _take_over(
+    loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split: str
+) -> tuple[str, str]:
     """Load the weights that the run has learnt into a loss.
 
     Returns:
@@ -241,8 +257,15 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
         return "the run has no checkpoint", ""
     name, state = read_checkpoint(run, origin.checkpoint)
     step = state["progress"]["step"]
-    if batch.step is None and origin.checkpoint and (name, step) != (origin.checkpoint, origin.step):
-        return f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again", ""
+    if (
+        batch.step is None
+        and origin.checkpoint
+        and (name, step) != (origin.checkpoint, origin.step)
+    ):
+        return (
+            f"these embeddings are of the {origin.words}, which is not kept any more; evaluate the run again",
+            "",
+        )
     prefix = "" if wrapped else WRAPPED * len(run.config.wrappers)
     learnt = {}
     for key, value in state["loss"].items():
@@ -251,8 +274,13 @@ def _take_over(loss: Loss, run: Run, wrapped: bool, batch: InspectedBatch, split
     try:
         loss.load_state_dict(learnt)
     except RuntimeError:
-        return f"those of the {name} checkpoint have another shape, since the loss has other knobs here", ""
-    sentence = f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
+        return (
+            f"those of the {name} checkpoint have another shape, since the loss has other knobs here",
+            "",
+        )
+    sentence = (
+        f"Its class weights are those that the run has learnt: {name} checkpoint, step {step:,}"
+    )
     if batch.step is not None and batch.step != step:
         sentence += f", while the embeddings of this batch are of step {batch.step:,}"
     return "", f"{sentence}."

@@ -21,7 +21,9 @@ def maker_of_run(trained: Trained) -> Maker:
 
     So does one that embeds with other settings than the run's own, such as mirror images or another size.
     """
-    words = f"run {trained.run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
+    words = (
+        f"run {trained.run.path.resolve()}, {trained.checkpoint} checkpoint of step {trained.step}"
+    )
     weights = fingerprint(trained.encoder)
     changed = [
         f"{path} {mine}"
@@ -71,11 +73,21 @@ def fingerprint(encoder: Any) -> str:
     from lab.encoders import AtLayer
 
     made = hashlib.blake2b(digest_size=8)
-    made.update(repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode())
-    layers = [part.layer.words for part in getattr(encoder, "modules", list)() if isinstance(part, AtLayer)]
+    made.update(
+        repr([getattr(encoder, name, None) for name in ("input_size", "mean", "std")]).encode()
+    )
+    layers = [
+        part.layer.words
+        for part in getattr(encoder, "modules", list)()
+        if isinstance(part, AtLayer)
+    ]
     if layers:  # the weights are those of the whole network, whichever of its layers is used
         made.update(repr(layers).encode())
-    state = {name: value for name, value in encoder.state_dict().items() if isinstance(value, torch.Tensor)}
+    state = {
+        name: value
+        for name, value in encoder.state_dict().items()
+        if isinstance(value, torch.Tensor)
+    }
     program = getattr(getattr(encoder, "model", None), "program", None)
     if isinstance(program, bytes):  # of what is no module (ONNX): the bytes of its file
         state["program"] = torch.frombuffer(bytearray(program), dtype=torch.uint8)

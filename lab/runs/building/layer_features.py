@@ -59,9 +59,13 @@ def keep_layers(
             folder.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix="layers-", dir=folder))
         except OSError as error:
-            raise ValueError(f"Features of layers are kept in {folder}, which cannot be written: {error}.") from None
+            raise ValueError(
+                f"Features of layers are kept in {folder}, which cannot be written: {error}."
+            ) from None
         try:
-            yield from _one_pass(encoder, config, images, scratch, {layer: files[layer] for layer in missing})
+            yield from _one_pass(
+                encoder, config, images, scratch, {layer: files[layer] for layer in missing}
+            )
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return files
@@ -75,12 +79,18 @@ def kept_rows(file: Path, images: ImageSet) -> Features:
     """
     found = kept(file, images)
     if found is None:
-        raise ValueError(f"{file} was removed or changed while it was used; give the command again.")
+        raise ValueError(
+            f"{file} was removed or changed while it was used; give the command again."
+        )
     return found
 
 
 def _one_pass(
-    encoder: Adapted, config: RunConfig, images: ImageSet, scratch: Path, files: Mapping[Layer, Path]
+    encoder: Adapted,
+    config: RunConfig,
+    images: ImageSet,
+    scratch: Path,
+    files: Mapping[Layer, Path],
 ) -> Generator[Record, None, None]:
     """Embed every image once, and write the features of each layer."""
     device = device_of(config.training.knobs.device)

@@ -10,7 +10,9 @@ import lab.wrappers
 from lab.runs.config import RunConfig
 
 
-def wrapped_loss(config: RunConfig, num_classes: int, dim: int, custom: nn.Module | None = None) -> nn.Module:
+def wrapped_loss(
+    config: RunConfig, num_classes: int, dim: int, custom: nn.Module | None = None
+) -> nn.Module:
     """Return a fresh loss, or the user's own, with its wrappers, on the CPU."""
     derived: dict[str, Any] = {"num_classes": num_classes, "dim": dim}
     loss = config.loss.create(**derived) if custom is None else custom

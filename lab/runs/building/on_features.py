@@ -59,7 +59,10 @@ def features_of(encoder: Adapted, config: RunConfig, images: ImageSet, root: Pat
     """
     if encoder.knobs.base is None:
         return _usable(_stored(encoder, images))
-    path, network = place(root, source_of(encoder, config, encoder.layer_used), images), encoder.backbone
+    path, network = (
+        place(root, source_of(encoder, config, encoder.layer_used), images),
+        encoder.backbone,
+    )
     device = device_of(config.training.knobs.device)
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     loader = Loader(images, testing_transform(config, encoder), with_contents=True)
@@ -117,7 +120,9 @@ def _usable(features: EmbeddingSet) -> EmbeddingSet:
             f"{features.items[broken][0]:,}; take another network, or precision float32."
         )
     if len(features) > 1 and not np.ptp(features.vectors, axis=0).any():
-        raise ValueError("The features of all images are equal, so no head can tell them apart; take another network.")
+        raise ValueError(
+            "The features of all images are equal, so no head can tell them apart; take another network."
+        )
     return features
 
 
@@ -125,7 +130,9 @@ def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
     from lab.runs.whole_set import stored
 
     if encoder.knobs.vectors is None:
-        raise ValueError("A head without a network needs vectors; name the run that holds them (encoder.vectors).")
+        raise ValueError(
+            "A head without a network needs vectors; name the run that holds them (encoder.vectors)."
+        )
     run = Run(encoder.knobs.vectors)
     found = stored(run)
     if found.vectors.shape[1] != encoder.width or found.items.max(initial=-1) >= len(images):
@@ -140,7 +147,9 @@ def _stored(encoder: Adapted, images: ImageSet) -> EmbeddingSet:
     return Features.of(replace(found, labels=images.labels[found.items]), contents)
 
 
-def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -> Generator[Record, None, Parts]:
+def on_features(
+    parts: Parts, config: RunConfig, images: ImageSet, root: Path
+) -> Generator[Record, None, Parts]:
     """What a run trains with, images exchanged for their features where its network is frozen; yields progress."""
     if not isinstance(parts.encoder, Adapted):
         return parts
@@ -149,7 +158,9 @@ def on_features(parts: Parts, config: RunConfig, images: ImageSet, root: Path) -
     _start(parts.encoder, rows, config.training.knobs.seed)
     validator = parts.validator
     if validator is not None:
-        validator = replace(validator, loader=cast("Loader", _loader_of(features, images, parts.encoder)))
+        validator = replace(
+            validator, loader=cast("Loader", _loader_of(features, images, parts.encoder))
+        )
     loader = cast("Loader", _loader_of(features, images.as_trained, parts.encoder))
     return replace(parts, loader=loader, validator=validator)
 
@@ -184,8 +195,12 @@ def measure_on_features(trained: Trained) -> Generator[Record, None, None]:
     if not isinstance(encoder, Adapted) or (twice and encoder.knobs.base is not None):
         return
     if twice:
-        raise ValueError("Vectors have no mirror image and no size: leave out evaluation.flip and evaluation.scales.")
-    features = yield from features_of(encoder, trained.config, trained.dataset, trained.run.path.parent)
+        raise ValueError(
+            "Vectors have no mirror image and no size: leave out evaluation.flip and evaluation.scales."
+        )
+    features = yield from features_of(
+        encoder, trained.config, trained.dataset, trained.run.path.parent
+    )
     trained.loader = cast("Loader", _loader_of(features, trained.dataset, encoder))
 
 
@@ -215,7 +230,9 @@ class _Pooled(nn.Module):
         return self.encoder.head.norm(self.encoder.head.pool(self.encoder.backbone(images)))
 
 
-def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> Generator[Record, None, None]:
+def start_from_whitening(
+    config: RunConfig, dataset: ImageSet, parts: Parts
+) -> Generator[Record, None, None]:
     """Set the last layer to the whitening of pooled features of `training.whitening` training images; yields progress.
 
     Whole classes are taken, so that there are pairs that match. Every process of a run computes the same.
@@ -226,9 +243,13 @@ def start_from_whitening(config: RunConfig, dataset: ImageSet, parts: Parts) -> 
     encoder = cast("Encoder", parts.encoder)  # of a run, not of a study over features
     layer = encoder.head.embed
     if not isinstance(layer, nn.Linear):
-        raise ValueError("training: whitening starts the last layer, which encoder.dim none leaves out; give a width.")
+        raise ValueError(
+            "training: whitening starts the last layer, which encoder.dim none leaves out; give a width."
+        )
     items = dataset.splits["train"].items
-    items = items[np.argsort(dataset.labels[items], kind="stable")][: config.training.knobs.whitening]
+    items = items[np.argsort(dataset.labels[items], kind="stable")][
+        : config.training.knobs.whitening
+    ]
     whole = config.augmentation.knobs.crop == "whole"
     loader = testing_loader(config, dataset, encoder)
     if whole:

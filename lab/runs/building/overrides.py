@@ -16,7 +16,9 @@ from lab.runs.config import SECTIONS, Choice, RunConfig, Section, parse_yaml, re
 def base(name: str | None) -> RunConfig:
     """Return a preset or recipe, else the defaults; paths without a default are empty."""
     stored = read_yaml(name) if name else {}
-    return RunConfig.of({section: _complete(SECTIONS[section], chosen) for section, chosen in stored.items()})
+    return RunConfig.of(
+        {section: _complete(SECTIONS[section], chosen) for section, chosen in stored.items()}
+    )
 
 
 def sections(config: RunConfig) -> dict[str, Any]:
@@ -38,7 +40,11 @@ def words(sections: Mapping[str, Any], begun: RunConfig) -> list[str]:
     """
     changes: dict[str, Any] = {}
     for name, section in SECTIONS.items():
-        if section.package and not section.many and sections[name]["name"] != getattr(begun, name).name:
+        if (
+            section.package
+            and not section.many
+            and sections[name]["name"] != getattr(begun, name).name
+        ):
             changes[name] = sections[name]["name"]
             begun = begun.changed(name, _complete(section, changes[name]))
     for section in SECTIONS.values():
@@ -73,7 +79,9 @@ def _complete(section: Section, value: Any) -> Any:
     return texts | entry
 
 
-def _knob_changes(section: Section, sections: Mapping[str, Any], begun: RunConfig) -> Iterator[tuple[str, Any]]:
+def _knob_changes(
+    section: Section, sections: Mapping[str, Any], begun: RunConfig
+) -> Iterator[tuple[str, Any]]:
     """Yield the knobs of a section that differ and are legal."""
     now: Choice = getattr(begun, section.name)
     for knob, value in sections[section.name].items():

@@ -52,14 +52,20 @@ def testing_transform(config: RunConfig, encoder: Encoder) -> transforms.Transfo
     """Return the transform of an image for the encoder outside training."""
     knobs = config.testing.values
     size = knobs.pop("size") or config.augmentation.knobs.size or encoder.input_size
-    return transforms.testing(size, mean=encoder.mean, std=encoder.std, own=encoder.preprocessing, **knobs)
+    return transforms.testing(
+        size, mean=encoder.mean, std=encoder.std, own=encoder.preprocessing, **knobs
+    )
 
 
-def testing_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False) -> Loader:
+def testing_loader(
+    config: RunConfig, dataset: ImageSet, encoder: Encoder, with_contents: bool = False
+) -> Loader:
     """Return the loader of images for the encoder outside training. with_contents: see `Loader`."""
     size = config.augmentation.knobs.size or encoder.input_size
     workers = workers_of(config, dataset, size, config.evaluation.knobs.batch_size)
-    return Loader(dataset, testing_transform(config, encoder), workers=workers, with_contents=with_contents)
+    return Loader(
+        dataset, testing_transform(config, encoder), workers=workers, with_contents=with_contents
+    )
 
 
 def training_loader(config: RunConfig, dataset: ImageSet, encoder: Encoder) -> Loader:
@@ -93,7 +99,9 @@ def workers_of(config: RunConfig, dataset: ImageSet, size: int, at_once: int) ->
     return loading.num_workers(on_gpu, dataset.pixels is not None, 3 * size * size * at_once)
 
 
-def encoder_and_loss(config: RunConfig, num_classes: int, custom: Custom | None = None) -> tuple[Any, nn.Module]:
+def encoder_and_loss(
+    config: RunConfig, num_classes: int, custom: Custom | None = None
+) -> tuple[Any, nn.Module]:
     """Return a fresh encoder and wrapped loss on the CPU; their weights depend on the run's seed alone. The user's own
     are returned as they are."""
     with torch.random.fork_rng(devices=[]):
@@ -106,7 +114,9 @@ def encoder_and_loss(config: RunConfig, num_classes: int, custom: Custom | None 
     return encoder, loss
 
 
-def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom | None = None) -> Parts:
+def parts_of(
+    config: RunConfig, dataset: ImageSet | None = None, custom: Custom | None = None
+) -> Parts:
     """Build everything that a run trains with.
 
     Args:
@@ -118,7 +128,9 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     knobs = config.training.knobs
     device = device_of(knobs.device)
     if knobs.precision == "float16" and device.type != "cuda":
-        raise ValueError("training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU.")
+        raise ValueError(
+            "training: precision float16 needs a GPU; use bfloat16 or float32 on the CPU."
+        )
     if dataset is None:
         dataset = config.data.create()
     # Every class needs the sampler's m images, unless rare classes are left out or their images repeated.
@@ -138,13 +150,17 @@ def parts_of(config: RunConfig, dataset: ImageSet | None = None, custom: Custom 
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder = encoder.to(device)
     loss = loss.to(device)
-    optimiser: Any = torch.optim.SGD([torch.zeros(1)])  # a run without steps may have nothing to train
+    optimiser: Any = torch.optim.SGD(
+        [torch.zeros(1)]
+    )  # a run without steps may have nothing to train
     if knobs.steps:
         optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(
         encoder=encoder,
         loss=loss,
-        sampler=config.sampler.create().bind(labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES)),
+        sampler=config.sampler.create().bind(
+            labels, super_labels, seed=mixed_seed(knobs.seed, BATCHES)
+        ),
         items=items,
         classes=classes,
         loader=training_loader(config, trained, encoder),
@@ -163,7 +179,9 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
         ValueError: says what to change.
     """
     if config.evaluation.knobs.rerank_k is not None and config.evaluation.knobs.rerank == "none":
-        raise ValueError("evaluation: rerank_k is for re-ranking; choose one with rerank, or leave rerank_k out.")
+        raise ValueError(
+            "evaluation: rerank_k is for re-ranking; choose one with rerank, or leave rerank_k out."
+        )
     if config.evaluation.knobs.search == "two_stage" and not has_anchors:
         who = "this run" if config.loss.outside else config.loss.name
         raise ValueError(
@@ -173,7 +191,12 @@ def check_search(config: RunConfig, has_anchors: bool) -> None:
 
 
 def _validator(
-    config: RunConfig, dataset: ImageSet, encoder: Encoder, loss: nn.Module, classes: np.ndarray, device: torch.device
+    config: RunConfig,
+    dataset: ImageSet,
+    encoder: Encoder,
+    loss: nn.Module,
+    classes: np.ndarray,
+    device: torch.device,
 ) -> Validator | None:
     split = dataset.splits.get("validation")
     if split is None:

@@ -33,7 +33,9 @@ def fetched(address: str) -> Path:
     check_allowed()
     name, _, revision = address.removeprefix(HUB).partition("@")
     try:
-        folder = huggingface_hub.snapshot_download(name, revision=revision or None, allow_patterns=list(NEEDED))
+        folder = huggingface_hub.snapshot_download(
+            name, revision=revision or None, allow_patterns=list(NEEDED)
+        )
     except Exception as error:  # the Hub's library raises a dozen unrelated kinds
         why = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ValueError(
@@ -41,7 +43,9 @@ def fetched(address: str) -> Path:
             "The address is hf://OWNER/NAME, and a private model needs `hf auth login`."
         ) from None
     if not (Path(folder) / "config.yaml").is_file():
-        raise ValueError(f"{address} is no model that `lab export --to huggingface` wrote: it holds no config.yaml.")
+        raise ValueError(
+            f"{address} is no model that `lab export --to huggingface` wrote: it holds no config.yaml."
+        )
     return Path(folder)
 
 

@@ -81,7 +81,9 @@ class Trained:
         return classifier_in(self.loss)
 
 
-def open_trained(run: Run, which: str | None = None, config: RunConfig | None = None, encoder: Any = None) -> Trained:
+def open_trained(
+    run: Run, which: str | None = None, config: RunConfig | None = None, encoder: Any = None
+) -> Trained:
     """Read a checkpoint of a run.
 
     Args:
@@ -145,10 +147,17 @@ def _check_size(run: Run, name: str, state: dict[str, Any]) -> None:
     most = LARGER * sum(value.numel() for value in tensors.values()) + SMALL
     try:
         with torch.device("meta"), _at_most(most, f"The {name} checkpoint of {run.name}"):
-            shapes = {part: value.shape for part, value in choice.create(without_fetching(choice)).state_dict().items()}
+            shapes = {
+                part: value.shape
+                for part, value in choice.create(without_fetching(choice)).state_dict().items()
+            }
     except ValueError:
         raise
-    except (RuntimeError, NotImplementedError, TypeError):  # a network that computes with its weights while it is built
+    except (
+        RuntimeError,
+        NotImplementedError,
+        TypeError,
+    ):  # a network that computes with its weights while it is built
         return
     other = next((part for part in shapes if held.get(part) != shapes[part]), None)
     if other is not None:
@@ -181,7 +190,10 @@ def _at_most(most: int, what: str) -> Iterator[None]:
                 raise RuntimeError("it is too large")
 
     try:
-        with register_module_parameter_registration_hook(count), register_module_buffer_registration_hook(count):
+        with (
+            register_module_parameter_registration_hook(count),
+            register_module_buffer_registration_hook(count),
+        ):
             yield
     except Exception:  # libraries have sentences of their own for a network that they cannot build
         if built <= most:
@@ -218,7 +230,9 @@ def read_checkpoint(run: Run, which: str | None = None) -> tuple[str, dict[str, 
                 f"Run {run.name} holds vectors of {run.config.encoder.values.get('what')}, but no encoder to embed "
                 "other pictures with; name that encoder, or a run that was trained here."
             )
-        raise ValueError(f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}.")
+        raise ValueError(
+            f"Run {run.name} has no checkpoint yet; train it first: lab train --resume {run.path}."
+        )
     return name, published.state_of(run) if name == PUBLISHED else checkpoint.load(path)
 
 
@@ -232,7 +246,9 @@ class FromPixels(nn.Module):
         self.mean: torch.Tensor
         self.std: torch.Tensor
         for name in ("mean", "std"):
-            self.register_buffer(name, torch.tensor(getattr(encoder, name)).reshape(1, 3, 1, 1), persistent=False)
+            self.register_buffer(
+                name, torch.tensor(getattr(encoder, name)).reshape(1, 3, 1, 1), persistent=False
+            )
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return self.encoder((images.float() / 255 - self.mean) / self.std)

@@ -29,8 +29,14 @@ LAPS = 30
 LENGTHS = {"short": 0.15, "usual": 1.0, "long": 3.0}
 """Durations of a training, as factors of the steps of a usual one."""
 AIMS = {
-    "find": ("recall_at_k", "so that the first neighbours of an image show the same thing (loss recall@k)"),
-    "sort": ("roadmap", "so that all images of a kind come before the others (loss ROADMAP, average precision)"),
+    "find": (
+        "recall_at_k",
+        "so that the first neighbours of an image show the same thing (loss recall@k)",
+    ),
+    "sort": (
+        "roadmap",
+        "so that all images of a kind come before the others (loss ROADMAP, average precision)",
+    ),
 }
 """Purpose of a training, to the loss for it, and its effect; each has a preset for Emoji-7."""
 BUILT_IN = ("emoji7", "letters", "digits")
@@ -105,7 +111,10 @@ def survey(root: str) -> Survey:
 
 def _counts(names: Sequence[str], labels: np.ndarray) -> dict[str, int]:
     classes, counts = np.unique(labels, return_counts=True)
-    return {str(names[label]): count for label, count in zip(classes.tolist(), counts.tolist(), strict=True)}
+    return {
+        str(names[label]): count
+        for label, count in zip(classes.tolist(), counts.tolist(), strict=True)
+    }
 
 
 def this_machine() -> Machine:
@@ -124,7 +133,11 @@ def built_in(name: str, machine: Machine, length: str = "usual", aim: str = "fin
     config = RunConfig.load(f"emoji7_{loss}").changed("training.device", machine.device)
     if name != "emoji7":
         config = config.changed("data", name)
-    for knob, value in (("steps", steps), ("validate_every", steps // 5), ("checkpoint_every", steps // 10)):
+    for knob, value in (
+        ("steps", steps),
+        ("validate_every", steps // 5),
+        ("checkpoint_every", steps // 10),
+    ):
         config = config.changed(f"training.{knob}", value)
     config = config.changed("schedule.warmup", min(50, steps // 15))
     batch = config.sampler.knobs.batch_size
@@ -160,7 +173,9 @@ def pace(config: RunConfig) -> float:
     try:
         for _ in range(3):
             began = clock()
-            float(torch.autograd.grad(encoder(images).square().sum(), weights)[0].sum())  # which waits for a GPU
+            float(
+                torch.autograd.grad(encoder(images).square().sum(), weights)[0].sum()
+            )  # which waits for a GPU
             taken.append(clock() - began)
     finally:
         torch.set_num_threads(threads)
@@ -194,7 +209,12 @@ def fitted(survey: Survey, machine: Machine, length: str = "usual", aim: str = "
         validation = 0.2 if len(images) >= 10 else 0.0
     rest = len(images) - round(test * len(images))
     classes = rest - round(validation * rest)
-    data: dict[str, Any] = {"name": "class_folders", "root": survey.root, "test": test, "validation": validation}
+    data: dict[str, Any] = {
+        "name": "class_folders",
+        "root": survey.root,
+        "test": test,
+        "validation": validation,
+    }
     if classes < 2:
         named = "1 class" if classes == 1 else f"{classes} classes"
         raise ValueError(
@@ -219,7 +239,12 @@ def fitted(survey: Survey, machine: Machine, length: str = "usual", aim: str = "
         "augmentation": {"size": side},
         "testing": {"resize": side},
         "encoder": _network(),
-        "sampler": {"name": "m_per_class", "batch_size": batch, "per_class": per_class, "short_classes": "repeat"},
+        "sampler": {
+            "name": "m_per_class",
+            "batch_size": batch,
+            "per_class": per_class,
+            "short_classes": "repeat",
+        },
         "loss": {"name": AIMS[aim][0]},
         "optimiser": {"name": "adamw", "lr": 0.0001, "weight_decay": 0.0001},
         "schedule": {"name": "cosine", "warmup": min(20, steps // 5)},

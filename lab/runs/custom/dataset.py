@@ -21,7 +21,9 @@ SHARE = 0.25
 """Default share of the classes that validate, and that test."""
 
 
-def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed: int = 0) -> Listed:
+def keep(
+    folder: Path, data: Any, validation: Any = None, test: Any = None, seed: int = 0
+) -> Listed:
     """Write the pictures of data sets into a run folder, and return their list, whose paths are relative to it.
 
     Args:
@@ -58,11 +60,15 @@ def keep(folder: Path, data: Any, validation: Any = None, test: Any = None, seed
     shares = {}
     for name in ("validation", "test"):
         shares[name] = 0.0 if name in datasets else _share(parts[name], name)
-    within = class_disjoint(labels[train], seed, test=shares["test"], validation=shares["validation"])
+    within = class_disjoint(
+        labels[train], seed, test=shares["test"], validation=shares["validation"]
+    )
     splits = {name: Split(train[split.query]) for name, split in within.items()}
     splits |= {name: Split(items) for name, items in rows.items()}
     records = ImageRecords(keys=keys, labels=labels, class_names=class_names, splits=splits)
-    return listed_as(Path(PICTURES), records, {"what": type(data).__name__, "digest": digest.hexdigest()[:16]})
+    return listed_as(
+        Path(PICTURES), records, {"what": type(data).__name__, "digest": digest.hexdigest()[:16]}
+    )
 
 
 def _class_order(word: str) -> tuple[int, str]:
@@ -72,7 +78,11 @@ def _class_order(word: str) -> tuple[int, str]:
 
 def is_dataset(thing: Any) -> bool:
     """Return whether it is a data set as torch has it: with a length, and items by their numbers."""
-    return hasattr(thing, "__getitem__") and hasattr(thing, "__len__") and not isinstance(thing, str | Mapping)
+    return (
+        hasattr(thing, "__getitem__")
+        and hasattr(thing, "__len__")
+        and not isinstance(thing, str | Mapping)
+    )
 
 
 def _share(share: Any, name: str) -> float:
@@ -101,9 +111,13 @@ def _picture(image: Any, where: str) -> Image.Image:
     if isinstance(image, Image.Image):
         return as_rgb(image)
     if not isinstance(image, torch.Tensor):
-        raise ValueError(f"{where} must begin with a PIL image or a tensor [3 h w], got {type(image).__name__}.")
+        raise ValueError(
+            f"{where} must begin with a PIL image or a tensor [3 h w], got {type(image).__name__}."
+        )
     if image.ndim != 3 or image.shape[0] not in (1, 3) or not image.numel():
-        raise ValueError(f"{where} has an image {list(image.shape)}; a tensor must be [3 h w], or [1 h w] for grey.")
+        raise ValueError(
+            f"{where} has an image {list(image.shape)}; a tensor must be [3 h w], or [1 h w] for grey."
+        )
     pixels = image.detach().cpu()
     if pixels.is_floating_point():
         low = float(pixels.min())
@@ -118,17 +132,25 @@ def _picture(image: Any, where: str) -> Image.Image:
         raise ValueError(
             f"{where} has an image of {image.dtype}; give uint8 pixels, or floating-point ones from 0 to 1."
         )
-    return Image.fromarray(pixels.to(torch.uint8).expand(3, -1, -1).permute(1, 2, 0).contiguous().numpy())
+    return Image.fromarray(
+        pixels.to(torch.uint8).expand(3, -1, -1).permute(1, 2, 0).contiguous().numpy()
+    )
 
 
 def _class(label: Any, data: Any, where: str) -> str:
     """Return the name of a class: that of the data set (`classes`), or the label itself."""
-    if isinstance(label, torch.Tensor | np.ndarray) and np.ndim(label) == 0 or isinstance(label, np.generic):
+    if (
+        isinstance(label, torch.Tensor | np.ndarray)
+        and np.ndim(label) == 0
+        or isinstance(label, np.generic)
+    ):
         label = label.item()
     if isinstance(label, str) and label.strip():
         return label.strip()
     if isinstance(label, bool) or not isinstance(label, int) or label < 0:
-        raise ValueError(f"{where} has the label {str(label)[:100]!r}; a label is a number from 0, or a word.")
+        raise ValueError(
+            f"{where} has the label {str(label)[:100]!r}; a label is a number from 0, or a word."
+        )
     class_names = getattr(data, "classes", None)
     if isinstance(class_names, list | tuple) and label < len(class_names):
         return str(class_names[label])

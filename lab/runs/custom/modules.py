@@ -15,7 +15,14 @@ from torch import nn
 
 from lab.core.explain import explain, quoted
 from lab.core.words import PROGRAM, PROGRAMS, kind_of
-from lab.encoders.foreign import IMAGENET, SIDE, ForeignEncoder, Seen, opened_program, program_record
+from lab.encoders.foreign import (
+    IMAGENET,
+    SIDE,
+    ForeignEncoder,
+    Seen,
+    opened_program,
+    program_record,
+)
 from lab.runs.config import without_fetching
 
 if TYPE_CHECKING:
@@ -29,7 +36,9 @@ PROBED = 4
 class Custom:
     """The user's own parts of one training; None where the configuration names an entry of the catalogue."""
 
-    encoder: Any = None  # a CustomEncoder, or an encoder of the catalogue on a network that was given
+    encoder: Any = (
+        None  # a CustomEncoder, or an encoder of the catalogue on a network that was given
+    )
     loss: CustomLoss | None = None
     program: Mapping[str, str] | None = None  # source of the encoder; see `program_record`
 
@@ -55,7 +64,9 @@ class CustomEncoder(ForeignEncoder):
         modes = [(part, part.training) for part in self.modules()]
         try:
             with torch.random.fork_rng(devices=[]), torch.no_grad():
-                self.dim = int(self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1])
+                self.dim = int(
+                    self.eval().raw(torch.zeros(2, 3, size, size, device=device)).shape[1]
+                )
                 self.trained_dim = self.dim
         except (RuntimeError, TypeError, IndexError, AttributeError) as error:
             raise ValueError(
@@ -73,7 +84,9 @@ class CustomEncoder(ForeignEncoder):
 
     def pool_as(self, pooling: str) -> CustomEncoder:
         """Refuse: the module pools by itself."""
-        raise ValueError(f"An encoder of your own pools by itself, so evaluation.pooling cannot be {pooling!r}.")
+        raise ValueError(
+            f"An encoder of your own pools by itself, so evaluation.pooling cannot be {pooling!r}."
+        )
 
 
 class CustomLoss(nn.Module):
@@ -104,7 +117,9 @@ class CustomLoss(nn.Module):
             ValueError: it fails, returns no scalar, or its value does not depend on the embeddings.
         """
         with torch.random.fork_rng(devices=[]):
-            points = F.normalize(torch.randn(PROBED, dim, generator=torch.Generator().manual_seed(0)), dim=1)
+            points = F.normalize(
+                torch.randn(PROBED, dim, generator=torch.Generator().manual_seed(0)), dim=1
+            )
             labels = torch.arange(PROBED) // 2
             try:
                 value = copy.deepcopy(self).cpu()(points.requires_grad_(), labels)
@@ -112,9 +127,13 @@ class CustomLoss(nn.Module):
                 raise
             except Exception as error:  # a user's function may raise anything
                 sizes = f"embeddings {list(points.shape)} and labels {list(labels.shape)}"
-                raise ValueError(f"The loss fails on {sizes}: {explain(error)[:200].rstrip('.')}.") from None
+                raise ValueError(
+                    f"The loss fails on {sizes}: {explain(error)[:200].rstrip('.')}."
+                ) from None
         if not value.requires_grad:
-            raise ValueError("The loss has no gradient: it must be computed from the embeddings with torch alone.")
+            raise ValueError(
+                "The loss has no gradient: it must be computed from the embeddings with torch alone."
+            )
 
 
 def custom_loss(function: Any) -> CustomLoss:
@@ -149,13 +168,17 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
     """
     config = run.config
     if config.imported:
-        raise ValueError("This run holds embeddings that were made elsewhere; there are no weights to give an encoder.")
+        raise ValueError(
+            "This run holds embeddings that were made elsewhere; there are no weights to give an encoder."
+        )
     if not (config.encoder.outside or config.program):
         raise ValueError(
             f"This run was trained with {config.encoder.name}, which is built by itself; leave encoder out."
         )
     if isinstance(encoder, str) and kind_of(encoder) != PROGRAM:
-        raise ValueError(f"{encoder!r} is no program; name module:function, or a file ({' '.join(PROGRAMS)}).")
+        raise ValueError(
+            f"{encoder!r} is no program; name module:function, or a file ({' '.join(PROGRAMS)})."
+        )
     module = opened_program(encoder) if isinstance(encoder, str) else encoder
     if not isinstance(module, nn.Module):
         raise ValueError(
@@ -175,4 +198,6 @@ def again(encoder: nn.Module | str, run: Run) -> Any:
         network = ForeignEncoder(module, Seen(size=config.encoder.knobs.image_size)).eval()
         return config.encoder.create({"network": network, **without_fetching(config.encoder)})
     unit = config.encoder.values.get("normalise", True)
-    return CustomEncoder(module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit)
+    return CustomEncoder(
+        module, config.augmentation.knobs.size or getattr(module, "input_size", None) or SIDE, unit
+    )

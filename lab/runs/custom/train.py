@@ -94,13 +94,18 @@ def train(
     if steps is not None:
         sections["training"] = {**(sections.get("training") or {}), "steps": steps}
     if batch_size is not None:
-        sections["sampler"] = {**_as_mapping(sections.get("sampler") or {}), "batch_size": batch_size}
+        sections["sampler"] = {
+            **_as_mapping(sections.get("sampler") or {}),
+            "batch_size": batch_size,
+        }
     request = _Request(encoder, data, loss, validation, test, normalise, sections)
     run, custom = request.begin(default_root(runs), name)
     return _executed(run, custom, listen, stop)
 
 
-def _executed(run: Run, custom: Custom, listen: Callable[[Record], None] | None, stop: Callable[[], bool]) -> Run:
+def _executed(
+    run: Run, custom: Custom, listen: Callable[[Record], None] | None, stop: Callable[[], bool]
+) -> Run:
     for record in execute(run, stop, custom=custom):
         if listen is not None:
             listen(record)
@@ -153,7 +158,9 @@ def resume(
     run = open_run(run, runs, allow)
     config = run.config
     if loss is not None and not config.loss.outside:
-        raise ValueError(f"This run was trained with {config.loss.name}, which is built by itself; leave loss out.")
+        raise ValueError(
+            f"This run was trained with {config.loss.name}, which is built by itself; leave loss out."
+        )
     own_encoder = None if encoder is None else again(encoder, run)
     own_loss = None if loss is None else custom_loss(loss)
     custom = Custom(own_encoder, own_loss)
@@ -175,7 +182,9 @@ def _check_fit(run: Run, custom: Custom) -> None:
             try:
                 getattr(parts, name).load_state_dict(state[name])
             except RuntimeError as error:
-                raise ValueError(f"The {name} does not fit run {run.name}: {last_line(error)}") from None
+                raise ValueError(
+                    f"The {name} does not fit run {run.name}: {last_line(error)}"
+                ) from None
 
 
 @dataclass(frozen=True)
@@ -219,14 +228,19 @@ class _Request:
             if _named(part):
                 sections[section] = part
             else:
-                custom[section] = {"name": OUTSIDE, "what": str(getattr(part, "__name__", type(part).__name__))}
+                custom[section] = {
+                    "name": OUTSIDE,
+                    "what": str(getattr(part, "__name__", type(part).__name__)),
+                }
         if "data" in custom:
             custom["data"] = {"name": OUTSIDE, **(data or {})}
         if "encoder" in custom:
             custom["encoder"] |= {"normalise": self.unit, **encoder}
         elif self.normalise is not None:
             sections["encoder"] = {**_as_mapping(self.encoder), "normalise": self.normalise}
-        RunConfig.of(sections)  # a stored configuration may name entries that are not installed; a new one may not
+        RunConfig.of(
+            sections
+        )  # a stored configuration may name entries that are not installed; a new one may not
         return RunConfig.of({**sections, **custom}, stored=True)
 
     @property
@@ -239,7 +253,9 @@ class _Request:
     def begin(self, root: Path, name: str | None) -> tuple[Run, Custom]:
         """Create a queued run after checking that it can be trained; return it with the user's own parts of it."""
         config = self.config()  # a wrong name or knob is reported before any image is read
-        named = name or free_name(root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}")
+        named = name or free_name(
+            root, f"{time.strftime('%Y%m%d-%H%M%S')}-{config.loss.name}-{config.data.name}"
+        )
         with new_folder(root, named) as folder:
             listed = None
             encoder = None
@@ -273,7 +289,9 @@ class _Request:
             if custom.loss is not None:
                 custom.loss.try_out(cast(int, parts.encoder.trained_dim))
         run = Run(root / named)
-        run.config = config  # the user's own words, so that this process may run a program that they name
+        run.config = (
+            config  # the user's own words, so that this process may run a program that they name
+        )
         return run, custom
 
 

@@ -61,7 +61,9 @@ def copy_into(root: Path | str) -> dict[str, Run]:
         OSError: the disk is full or the folder cannot be written.
     """
     check_allowed()
-    finished = [_without_precision(run.config_dict) for run in list_runs(root) if run.state == FINISHED]
+    finished = [
+        _without_precision(run.config_dict) for run in list_runs(root) if run.state == FINISHED
+    ]
     copied = {}
     for loss in LOSSES:
         name = f"example-{loss}"

@@ -27,7 +27,11 @@ vectors cannot be compared; embed it again with this one.
     @classmethod
     def planned(cls, plan: Mapping[str, Any]) -> Maker | None:
         """That of a gallery in shards; None for one of somebody else's making."""
-        return cls(str(plan["encoder"]), str(plan["weights"])) if {"encoder", "weights"} <= plan.keys() else None
+        return (
+            cls(str(plan["encoder"]), str(plan["weights"]))
+            if {"encoder", "weights"} <= plan.keys()
+            else None
+        )
 
     def note_on(self, made: Maker | None, what: str) -> str:
         """What to add about vectors that are searched with those of this encoder: nothing, if it made them.

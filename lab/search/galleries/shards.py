@@ -43,12 +43,21 @@ class Gallery(EmbeddingSet):
     """
 
     def __init__(self, folder: Path, about: dict[str, Any]):
-        parts = [_shard(inside(folder, shard_name(number)), rows) for number, rows in enumerate(about["shards"])]
+        parts = [
+            _shard(inside(folder, shard_name(number)), rows)
+            for number, rows in enumerate(about["shards"])
+        ]
         labels = LabelRows([part["labels"] for part in parts])
-        super().__init__(Rows([part["vectors"] for part in parts]), labels, Rows([part["items"] for part in parts]))
+        super().__init__(
+            Rows([part["vectors"] for part in parts]),
+            labels,
+            Rows([part["items"] for part in parts]),
+        )
         object.__setattr__(self, "folder", folder)
         object.__setattr__(self, "about", about)
-        object.__setattr__(self, "_names", [arrays.Names(part["names"], part["name_ends"]) for part in parts])
+        object.__setattr__(
+            self, "_names", [arrays.Names(part["names"], part["name_ends"]) for part in parts]
+        )
 
     folder: Path
     about: dict[str, Any]
@@ -64,7 +73,9 @@ class Gallery(EmbeddingSet):
             if row < len(part):
                 return part[row]
             row -= len(part)
-        raise IndexError(f"The gallery {self.folder} has no row {asked}; its rows are 0 to {len(self) - 1}.")
+        raise IndexError(
+            f"The gallery {self.folder} has no row {asked}; its rows are 0 to {len(self) - 1}."
+        )
 
     def class_name(self, label: int) -> str:
         """Return the name of a class, or its number if it has no name; "" for an image without a class."""
@@ -77,7 +88,12 @@ class Gallery(EmbeddingSet):
 
     def row(self, position: int) -> tuple[str, str, int, str]:
         """Name, class, item number and file of a row; shards know of no file."""
-        return self.name(position), self.class_name(int(self.labels[position])), int(self.items[position]), ""
+        return (
+            self.name(position),
+            self.class_name(int(self.labels[position])),
+            int(self.items[position]),
+            "",
+        )
 
     @property
     def unit(self) -> bool:
@@ -101,7 +117,9 @@ def open_gallery(folder: Path | str) -> Gallery:
     folder = Path(folder).expanduser()
     about = _about(folder)
     if about is None:
-        raise ValueError(f"{folder} holds no gallery; `lab embed FOLDER --encoder RUN --shards {folder}` writes one.")
+        raise ValueError(
+            f"{folder} holds no gallery; `lab embed FOLDER --encoder RUN --shards {folder}` writes one."
+        )
     if not about.get("complete"):
         raise ValueError(
             f"The gallery {folder} is not finished: it has {sum(about['shards']):,} rows so far. The command that "
@@ -119,7 +137,9 @@ def in_memory(queries: Gallery, gallery: Gallery) -> EmbeddingSet:
     names = queries.about.get("class_names") or []
     labels = queries.labels[:]
     if names and number:
-        there = np.array([number.get(name, ABSENT + label) for label, name in enumerate(names)], np.int64)
+        there = np.array(
+            [number.get(name, ABSENT + label) for label, name in enumerate(names)], np.int64
+        )
         labels[labels >= 0] = there[labels[labels >= 0]]
     return EmbeddingSet(queries.vectors[:], labels, queries.items[:])
 
@@ -134,7 +154,9 @@ def _shard(path: Path, rows: int) -> dict[str, np.ndarray]:
     columns = {"vectors": f"float {rows} d", "labels": f"int {rows}", "items": f"int {rows}"}
     arrays.check_shapes(path, part, {**columns, "names": "int b", "name_ends": f"int {rows}"})
     ends = part["name_ends"]
-    if rows and not (int(ends[0]) >= 0 and (np.diff(ends) >= 0).all() and int(ends[-1]) <= len(part["names"])):
+    if rows and not (
+        int(ends[0]) >= 0 and (np.diff(ends) >= 0).all() and int(ends[-1]) <= len(part["names"])
+    ):
         raise arrays.unreadable(path, "its names do not end where they should")
     return part
 
@@ -160,14 +182,22 @@ class Writer:
         ValueError: the folder holds a gallery of another plan, or other files.
     """
 
-    def __init__(self, folder: Path | str, plan: Mapping[str, Any], class_names: Sequence[str] = ()):
+    def __init__(
+        self, folder: Path | str, plan: Mapping[str, Any], class_names: Sequence[str] = ()
+    ):
         check_allowed()
         self.folder = Path(folder).expanduser()
-        self.about: dict[str, Any] = {"plan": dict(plan), "class_names": list(class_names), "shards": []}
+        self.about: dict[str, Any] = {
+            "plan": dict(plan),
+            "class_names": list(class_names),
+            "shards": [],
+        }
         there = _about(self.folder)
         if there is None:
             if self.folder.is_dir() and any(self.folder.iterdir()):
-                raise ValueError(f"{self.folder} holds other files; name a new folder for the shards.")
+                raise ValueError(
+                    f"{self.folder} holds other files; name a new folder for the shards."
+                )
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write(complete=False)
             return
@@ -206,7 +236,9 @@ class Writer:
         """
         lengths = np.sqrt(np.einsum("nd,nd->n", rows.vectors, rows.vectors, dtype=np.float64))
         if not np.isfinite(lengths).all():
-            raise ValueError(f"Row {np.flatnonzero(~np.isfinite(lengths))[0]} of a shard holds NaN or infinity.")
+            raise ValueError(
+                f"Row {np.flatnonzero(~np.isfinite(lengths))[0]} of a shard holds NaN or infinity."
+            )
         unit = np.abs(lengths - 1).max(initial=0) < UNIT
         packed = arrays.Names.of(names)
         columns: dict[str, np.ndarray] = {

@@ -46,7 +46,11 @@ class Optimiser(HasKnobs):
         Raises:
             ValueError: nothing can be trained, or a part with a rate of its own has no weights.
         """
-        parts = {name: self._weights_of(encoder, name) for name in PARTS if getattr(self.knobs, f"{name}_lr")}
+        parts = {
+            name: self._weights_of(encoder, name)
+            for name in PARTS
+            if getattr(self.knobs, f"{name}_lr")
+        }
         taken: set[int] = set()
         for weights in parts.values():
             taken.update(map(id, weights))
@@ -56,9 +60,13 @@ class Optimiser(HasKnobs):
             if weights:
                 groups.append(self._group(name, weights))
         if not groups:
-            raise ValueError("Nothing to train: neither encoder nor loss has a weight that requires a gradient.")
+            raise ValueError(
+                "Nothing to train: neither encoder nor loss has a weight that requires a gradient."
+            )
         # The groups have the learning rates.
-        options = {name: value for name, value in self.knobs if name != "lr" and not name.endswith("_lr")}
+        options = {
+            name: value for name, value in self.knobs if name != "lr" and not name.endswith("_lr")
+        }
         return self.made_of(groups, **options)
 
     def _group(self, name: str, params: list[nn.Parameter]) -> dict:
@@ -75,7 +83,9 @@ class Optimiser(HasKnobs):
         part = getattr(head, attribute, None)
         params = [] if part is None else _trainable(part)
         if not params:
-            raise ValueError(f"optimiser: {name}_lr is set, but the encoder lacks {what}; leave it out.")
+            raise ValueError(
+                f"optimiser: {name}_lr is set, but the encoder lacks {what}; leave it out."
+            )
         return params
 
 

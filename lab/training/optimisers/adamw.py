@@ -9,4 +9,6 @@ class AdamW(Adam):
 
     made_of = torch.optim.AdamW
 
-    weight_decay: float = knob("Weight decay of all weights.", default=1e-4, ge=0, le=1, scale="log")
+    weight_decay: float = knob(
+        "Weight decay of all weights.", default=1e-4, ge=0, le=1, scale="log"
+    )

@@ -31,7 +31,11 @@ class Schedule(HasKnobs):
     needs_scores: ClassVar[bool] = False
 
     warmup: int = knob(
-        "Steps over which the learning rate rises linearly from 0.", default=0, ge=0, le=100_000_000, unit="steps"
+        "Steps over which the learning rate rises linearly from 0.",
+        default=0,
+        ge=0,
+        le=100_000_000,
+        unit="steps",
     )
 
     def factor(self, step: int, steps: int, scores: Sequence[float] = ()) -> float:

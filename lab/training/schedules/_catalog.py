@@ -9,7 +9,9 @@ from lab.core.catalog import Catalog
 if TYPE_CHECKING:
     from lab.training.schedules._base import Schedule
 
-catalog: Catalog[Schedule] = Catalog("lab.training.schedules", "schedule", base="lab.training.schedules._base:Schedule")
+catalog: Catalog[Schedule] = Catalog(
+    "lab.training.schedules", "schedule", base="lab.training.schedules._base:Schedule"
+)
 names = catalog.names
 get = catalog.get
 create = catalog.create

@@ -21,7 +21,9 @@ class Exponential(Schedule):
         scale="log",
         unit="steps",
     )
-    at_once: bool = knob("Also multiply before the first step, as the code of Radenovic et al. does.", default=False)
+    at_once: bool = knob(
+        "Also multiply before the first step, as the code of Radenovic et al. does.", default=False
+    )
 
     def _after_warmup(self, at: SchedulePosition) -> float:
         return self.knobs.gamma ** (at.steps // self.knobs.every + self.knobs.at_once)

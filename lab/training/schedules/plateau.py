@@ -10,7 +10,9 @@ class Plateau(Schedule):
 
     needs_scores = True
 
-    gamma: float = knob("Factor by which the learning rate is multiplied.", default=0.1, gt=0, lt=1, scale="log")
+    gamma: float = knob(
+        "Factor by which the learning rate is multiplied.", default=0.1, gt=0, lt=1, scale="log"
+    )
     patience: int = knob(
         "Validations without improvement before the learning rate drops.",
         default=5,
@@ -18,7 +20,9 @@ class Plateau(Schedule):
         le=100_000_000,
         unit="validations",
     )
-    least: float = knob("Minimum gain over the best score that counts as an improvement.", default=1e-4, ge=0, le=1)
+    least: float = knob(
+        "Minimum gain over the best score that counts as an improvement.", default=1e-4, ge=0, le=1
+    )
 
     def _after_warmup(self, at: SchedulePosition) -> float:
         best = float("-inf")

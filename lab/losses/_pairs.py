@@ -11,7 +11,7 @@ from torch import Tensor
 from lab.kernels.cpu.products import repeats, tie
 from lab.kernels.memory import Peak
 from lab.kernels.rowwise import by_rows, sums_of_rows
-from lab.losses._base import Loss
+from lab.losses._base import Loss, normalised
 from lab.losses._batch import Batch
 
 
@@ -37,6 +37,7 @@ class PairLoss(Loss):
     without a positive gets NaN, unless the loss needs no positives.
     """
 
+    cosine = False  # rows get unit length here, after a wrapper may have mixed them
     takes_mined_pairs = True
     mean_of_queries = False
     peak = Peak(2, tiles=1.4)
@@ -57,6 +58,7 @@ class PairLoss(Loss):
         return True
 
     def total(self, batch: Batch) -> Tensor:
+        batch = normalised(batch)
         if self.by_blocks:
             symmetric = self.symmetric and batch.mined is None
             sums, counts = sums_of_rows(
@@ -69,6 +71,7 @@ class PairLoss(Loss):
         return (sums / counts.clamp_min(1)).sum()
 
     def values(self, batch: Batch) -> Tensor:
+        batch = normalised(batch)
         if self.by_blocks:
             terms = self._of_rows(batch)
 

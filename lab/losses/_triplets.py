@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lab.kernels import Peak
+from lab.losses._base import normalised
 from lab.losses._batch import Batch
 from lab.losses._pairs import PairLoss, distances
 
@@ -46,7 +47,11 @@ class TripletLoss(PairLoss):
         return super().values(self._with_drawn(batch))
 
     def _with_drawn(self, batch: Batch) -> Batch:
-        return batch if batch.mined is not None else replace(batch, mined=self.drawn(batch))
+        return (
+            batch
+            if batch.mined is not None
+            else replace(batch, mined=self.drawn(normalised(batch)))
+        )
 
     def _of_rows(self, batch: Batch) -> Callable[[Tensor, slice], tuple[Tensor, Tensor]]:
         if batch.mined is None or len(batch.mined) == 4:

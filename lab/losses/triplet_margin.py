@@ -23,6 +23,7 @@ from torch import Tensor
 from lab.core.catalog import name_of
 from lab.core.explain import need
 from lab.core.knobs import MOST_ITEMS, knob
+from lab.losses._base import normalised
 from lab.losses._batch import Batch, references
 from lab.losses._pairs import Pairs, distances, entries, slots
 from lab.losses._triplets import TripletLoss, Triplets, every_triplet, summed_by_query
@@ -88,7 +89,7 @@ class TripletMargin(TripletLoss):
             raise ValueError(
                 "TripletMargin: swap compares positives with negatives and takes no ref_emb or memory; set swap=False."
             )
-        mined = self.drawn(batch) if batch.mined is None else every_triplet(batch)
+        mined = self.drawn(normalised(batch)) if batch.mined is None else every_triplet(batch)
         return replace(batch, mined=mined)
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:

@@ -9,11 +9,17 @@ from torch import nn
 
 from lab import losses
 from lab.kernels import paths, unit
+from lab.losses._pairs import PairLoss
 
 from .test_contract import PAIRED, batch, build, every_loss, value_and_gradient, with_variants
 
 FREE = {name for name in losses.names() if losses.get(name).lengths_matter}
 """Losses of embeddings of any length."""
+
+
+def by_hand(name):
+    """Whether a part of the gradient is written by hand: rows get unit length in that way, at the least."""
+    return losses.get(name).cosine or issubclass(losses.get(name), PairLoss)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -30,16 +36,14 @@ def test_signal_to_noise_of_equal_rows_is_the_librarys(dtype):
     torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "knobs"), [p for p in with_variants() if losses.get(p.values[0]).cosine]
-)
+@pytest.mark.parametrize(("name", "knobs"), [p for p in with_variants() if by_hand(p.values[0])])
 def test_a_second_derivative_is_refused_where_there_is_none(name, knobs):
     rows, labels = batch(PAIRED)
     with pytest.raises(RuntimeError, match=r"cannot be differentiated again, so create_graph=True"):
         torch.autograd.grad(build(name, **knobs)(rows, labels), rows, create_graph=True)
 
 
-@pytest.mark.parametrize("name", [n for n in losses.names() if not losses.get(n).cosine])
+@pytest.mark.parametrize("name", [n for n in losses.names() if not by_hand(n)])
 def test_the_other_losses_have_a_second_derivative(name):
     rows, labels = batch(PAIRED)
     loss = build(name).double().eval()
@@ -138,9 +142,7 @@ def test_torch_func_works_or_says_that_it_does_not(name):
         warnings.simplefilter("ignore")
         with pytest.raises(RuntimeError, match=sentence):
             torch.func.vmap(lambda one: loss(one, labels))(rows[None].repeat(2, 1, 1))
-        if losses.get(
-            name
-        ).cosine:  # its rows get unit length by a gradient that is written by hand
+        if by_hand(name):
             with pytest.raises(RuntimeError, match=sentence):
                 torch.func.grad(lambda some: loss(some, labels))(rows)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
@@ -15,6 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from lab.core.installed import children
+
+MMAP_THRESHOLD = -3
+"""Number of glibc's option: blocks from this size on go back to the system as soon as they are free."""
+
+LARGE = 1_000_000
+"""Bytes of such a block, so that what is measured is what the work holds, and not what the allocator hoards."""
 
 Prepare = Callable[..., Callable[[], object]]
 """A function of a module that makes ready what is not to be counted, compiled code too, and returns the work."""
@@ -36,16 +43,13 @@ def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
 
 @cache
 def _processes() -> BaseContext:
-    """Where forks are safe, copies of one process that has the libraries and did nothing yet.
-
-    Large blocks go back to the system at once, so that it is what the work holds and not what the allocator hoards.
-    """
-    if not sys.platform.startswith(
-        "linux"
-    ):  # macOS has fork, but its libraries may end a process that went on
-        return get_context("spawn")
+    """Where forks are safe, copies of one process that has the libraries and did nothing yet."""
+    if not sys.platform.startswith("linux"):
+        return get_context(
+            "spawn"
+        )  # macOS has fork, but its libraries may end a process that went on
     before = dict(os.environ)
-    os.environ |= children.environment({"MALLOC_MMAP_THRESHOLD_": "1000000", "PYTHONSAFEPATH": "1"})
+    os.environ |= children.environment({"PYTHONSAFEPATH": "1"})
     try:
         forkserver.set_forkserver_preload(["lab.doctor.bench.losses"])
         forkserver.ensure_running()
@@ -65,12 +69,13 @@ def _peak(prepare: Prepare, arguments: dict[str, Any]) -> float:
     import torch
 
     torch.set_num_threads(1)
+    with suppress(AttributeError, OSError):  # glibc alone has it
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE)
     work = prepare(**arguments)
     start = psutil.Process().memory_info().rss
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     work()
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024
-    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return (most - start) / 1e6

@@ -22,7 +22,7 @@ ANOTHER = ("config.json", "images.json", "status.json")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Damage:
     """Something damaged. advice: what to do about it, empty where nothing can be done. changed: the file is whole, and
     somebody has edited it."""
 
@@ -32,17 +32,17 @@ class Finding:
     changed: bool = False
 
 
-def check(run: Run) -> list[Finding]:
+def check(run: Run) -> list[Damage]:
     """Read everything that lies in a run folder; changes nothing. Where links lead out of it, nothing is read."""
     return [*_links(run)] or [*_small_files(run), *_splits(run), *_arrays(run)]
 
 
-def _links(run: Run) -> Iterator[Finding]:
+def _links(run: Run) -> Iterator[Damage]:
     """Files that are links which may not be followed."""
     for path in sorted((*run.path.glob("*"), *run.path.glob("*/*"))):
         name = path.relative_to(run.path).as_posix()
         if path.is_symlink() and (wrong := _refused(run.file, name)):
-            yield Finding(name, wrong, "replace it by the file itself")
+            yield Damage(name, wrong, "replace it by the file itself")
 
 
 def _refused(read: Callable[[Any], Any], path: Any) -> str:
@@ -66,38 +66,38 @@ def _listed(run: Run) -> None:
         raise ValueError(f"{run.path / 'images.json'} is damaged: {error}.") from None
 
 
-def _small_files(run: Run) -> Iterator[Finding]:
+def _small_files(run: Run) -> Iterator[Damage]:
     changed = ""
     with suppress(ValueError):  # of a version that knows more
         changed = go_by_checkpoint(Run(run.path))
     if wrong := _refused(lambda _: run.config, run.path):
         advice = RESUME if changed else ""
-        yield Finding(
+        yield Damage(
             "config.yaml",
             f"cannot be used: {wrong} Images and embeddings can still be read.",
             advice,
         )
     elif changed:
-        yield Finding("config.yaml", changed, changed=True)
+        yield Damage("config.yaml", changed, changed=True)
     if published := run.checkpoint(PUBLISHED):
         if wrong := _refused(lambda _: state_of(run), published):
-            yield Finding(published.name, wrong)
+            yield Damage(published.name, wrong)
     elif (run.path / "config.yaml").exists() and run.state == DAMAGED:
-        yield Finding("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
+        yield Damage("status.json", "says nothing sensible; the run can still be resumed.", RESUME)
     for name in FILES:
         if "*" not in name and name not in ANOTHER and (wrong := _refused(run.read, name)):
-            yield Finding(name, wrong, MOVE)
+            yield Damage(name, wrong, MOVE)
     if wrong := _refused(_listed, run):
-        yield Finding("images.json", wrong, MOVE)
+        yield Damage("images.json", wrong, MOVE)
     for path in sorted((run.path / "scores").glob("*.json")):
         if wrong := _refused(run.read, f"scores/{path.name}"):
-            yield Finding(f"scores/{path.name}", wrong)
+            yield Damage(f"scores/{path.name}", wrong)
     records = run.file("metrics.jsonl")
     *lines, _ = (
         records.read_bytes().split(b"\n") if records.is_file() else [b""]
     )  # a kill tears the last
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
-        yield Finding(
+        yield Damage(
             records.name,
             f"has {len(broken)} unreadable lines, the first is line {broken[0]}.",
             "take them out",
@@ -110,7 +110,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     return checkpoint.load(path)
 
 
-def _splits(run: Run) -> Iterator[Finding]:
+def _splits(run: Run) -> Iterator[Damage]:
     """Embeddings and scores, and whether they belong together."""
     paths = filter(None, map(run.checkpoint, ("best", "last")))
     advice = ANEW if any(not _refused(_loaded, path) for path in paths) else ""
@@ -119,7 +119,7 @@ def _splits(run: Run) -> Iterator[Finding]:
     ]
     for split in sorted({path.stem for path in files if path.suffix in (".safetensors", ".json")}):
         if wrong := _wrong_with(run, split):
-            yield Finding(f"embeddings/{split}.safetensors", wrong, advice)
+            yield Damage(f"embeddings/{split}.safetensors", wrong, advice)
 
 
 def _wrong_with(run: Run, split: str) -> str:
@@ -150,7 +150,7 @@ def _wrong_with(run: Run, split: str) -> str:
     return run.outdated(split)
 
 
-def _arrays(run: Run) -> Iterator[Finding]:
+def _arrays(run: Run) -> Iterator[Damage]:
     readers = {
         "checkpoints": _loaded,
         **dict.fromkeys(("batches", "frames", "failure", "maps"), arrays.read),
@@ -158,6 +158,6 @@ def _arrays(run: Run) -> Iterator[Finding]:
     for folder, read in readers.items():
         for path in sorted((run.path / folder).glob("[!.]*.safetensors")):
             if wrong := _refused(read, path):
-                yield Finding(
+                yield Damage(
                     str(path.relative_to(run.path)), wrong, "" if folder == "checkpoints" else MOVE
                 )

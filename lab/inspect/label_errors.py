@@ -17,7 +17,10 @@ nearer to its mean than most; one that is unlike everything lies further out tha
 are of either kind is fitted, too, and where a fifth or more are unlike everything, each counts for less.
 
 How many labels are wrong is not said where the classifier is poor: where classes are of a meaning that features do not
-show, it misjudges right labels just as wrong ones.
+show, it misjudges right labels just as wrong ones. Nor is it said where the nearest image names as many labels as the
+classifier, unless that names nearly all: a class is then of several kinds, as animals are, and a right label looks
+wrong because it is far from the middle of its class. Wrong labels do not look like that: they mislead the nearest image
+twice, by an image's own label and by that of its neighbour, and the classifier once.
 
 Sources: Northcutt, Jiang and Chuang, Confident Learning, JAIR 2021; the rates as in Bootkrajang and Kaban, Label-Noise
 Robust Logistic Regression, ECML 2012.
@@ -51,6 +54,12 @@ FEW_UNLIKE, BEFOREHAND = 0.2, 2.0
 to be errors beforehand, so that a few do not decide."""
 LEAST_ACCURATE = 0.58
 """Share of images whose label the classifier names below which no number of errors is told."""
+NEARLY_ALL = 0.85
+"""Share of images whose label the classifier names from which a number of errors is told in any case."""
+AS_MANY = 0.01
+"""The nearest image names as many labels as the classifier if it names at most this share of all images fewer."""
+LOOKED_UP = 2_000
+"""Images whose nearest one is looked up, drawn at random where there are more."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class LabelErrors:
     suggested: int64 [s], the label that they would have then.
     probability: float64 [s], how probably each label is wrong, 0..1.
     accuracy: share of all images whose label is named by a classifier that has not seen them.
+    nearest: share of images whose label is that of the nearest other image.
 
     Example:
         >>> import numpy as np
@@ -73,6 +83,7 @@ class LabelErrors:
     suggested: np.ndarray
     probability: np.ndarray
     accuracy: float
+    nearest: float = 0.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -85,7 +96,12 @@ class LabelErrors:
     @property
     def counted(self) -> bool:
         """Whether numbers of errors and their probabilities may be told."""
-        return self.accuracy >= LEAST_ACCURATE
+        return self.accuracy >= LEAST_ACCURATE and not self.several_kinds
+
+    @property
+    def several_kinds(self) -> bool:
+        """Whether classes seem to be of several kinds, so that a right label may look wrong."""
+        return self.accuracy < NEARLY_ALL and self.nearest >= self.accuracy - AS_MANY
 
 
 def label_errors(vectors: np.ndarray, labels: np.ndarray, *, seed: int = 0) -> LabelErrors:
@@ -114,7 +130,25 @@ def label_errors(vectors: np.ndarray, labels: np.ndarray, *, seed: int = 0) -> L
     judged = out_of_fold(vectors[known], labels[known], seed=seed)
     classes, given = np.unique(labels[known], return_inverse=True)
     found = doubtful(judged, given)
-    return replace(found, rows=known[found.rows], suggested=classes[found.suggested])
+    return replace(
+        found,
+        rows=known[found.rows],
+        suggested=classes[found.suggested],
+        nearest=_nearest_agree(vectors[known], given, seed),
+    )
+
+
+def _nearest_agree(vectors: np.ndarray, given: np.ndarray, seed: int) -> float:
+    """Return the share of images whose label is that of the image with the most similar direction."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = vectors / np.where(lengths > 0, lengths, 1)
+    places = np.random.default_rng(seed).permutation(len(rows))[:LOOKED_UP]
+    agree = 0
+    for part in np.array_split(places, -(-len(places) // 256)):
+        similarities = rows[part] @ rows.T
+        similarities[np.arange(len(part)), part] = -np.inf
+        agree += int((given[similarities.argmax(1)] == given[part]).sum())
+    return agree / len(places)
 
 
 @dataclass(frozen=True)

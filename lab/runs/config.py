@@ -751,7 +751,8 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
         by_name = {}
         for entry in value:
             knobs = dict(entry)
-            by_name[knobs.pop("name")] = {"on": True, **knobs}
+            name = knobs.pop("name")
+            by_name[name] = {"on": True, **knobs}
         value = by_name
     if not isinstance(value, dict):
         return {prefix: value}

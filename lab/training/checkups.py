@@ -80,6 +80,7 @@ class Checkups:
         number = validated.step // self.validate_every
         if validated.step == self.steps or number & (number - 1) == 0:
             values |= yield from self._seen_and_unseen(unseen)
+        yield Checkup(validated.step, "validation", signs.rounded(values))
 
     def _seen_and_unseen(self, unseen: EmbeddingSet) -> Generator[Record, None, dict[str, float]]:
         """Return how well training images rank, beside the validation images, which are embedded already."""

@@ -98,6 +98,22 @@ def test_no_number_is_told_of_classes_that_features_do_not_show():
     )
 
 
+def test_no_number_is_told_where_a_class_is_of_several_kinds():
+    """Twelve kinds in each of ten classes; the middle of a class is none of them. With one kind a number is told."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), 96)
+    kinds = np.tile(np.repeat(np.arange(12), 8), 10)
+    for several, told in ((True, False), (False, True)):
+        middles = rng.normal(size=(10, 12, 24)) + 0.45 * rng.normal(size=(10, 1, 24))
+        if not several:
+            middles[:] = middles[:, :1]
+        noise = 0.6 if several else 2.0
+        vectors = middles[labels, kinds] + noise * rng.normal(size=(len(labels), 24))
+        found = label_errors(vectors.astype(np.float32), labels)
+        assert found.accuracy >= 0.58 and found.counted == told, (found.accuracy, found.nearest)
+        assert found.several_kinds != told
+
+
 def test_no_image_has_taught_its_own_probability():
     """A plain loop: the classifier is fitted anew without the fold, and says the same."""
     vectors, labels = clusters(3, 10)

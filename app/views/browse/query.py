@@ -198,7 +198,7 @@ def show(scene: BrowseScene, refined: Refinement) -> None:
         if items:
             examples = [cards.card(scene.view, item) for item in items]
             sections.append(
-                CardSection(name, title, examples, "click an image to remove it", size="small")
+                CardSection(name, title, examples, "click an image to take it out", size="small")
             )
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):

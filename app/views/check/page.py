@@ -96,10 +96,20 @@ def _expected(errors: LabelErrors) -> str:
     wrong_of_first = errors.expected(first)
     wrong_of_all = errors.expected(count)
     if wrong_of_first is None or wrong_of_all is None:
+        if errors.several_kinds:
+            reason = (
+                f"the nearest image predicts the label as well ({errors.nearest:.0%}) as a classifier of whole classes "
+                f"does ({errors.accuracy:.0%}). A class may hold several kinds of things, and a right label of a rare "
+                "kind then looks wrong."
+            )
+        else:
+            reason = (
+                f"a classifier that has not seen an image predicts its label in only {errors.accuracy:.0%} of all "
+                "cases. Either very many labels are wrong, or the pictures do not show what the classes mean."
+            )
         return (
-            f"The number of errors among these {count:,} cannot be estimated: a classifier that has not seen an image "
-            f"predicts its label in only {errors.accuracy:.0%} of all cases. Either very many labels are wrong, or the "
-            "pictures do not show what the classes mean. The likeliest errors come first all the same."
+            f"The number of errors among these {count:,} cannot be estimated: {reason} The likeliest errors come first "
+            "all the same."
         )
     subject = f"the first {first}" if count > first else f"these {first}"
     sentence = f"Few or none of {subject} are errors"

@@ -1,5 +1,7 @@
 """Which layer of a network to search with: the share of right first answers, by layer and whitening."""
 
+from typing import Literal
+
 import numpy as np
 
 from lab.core import style
@@ -22,6 +24,10 @@ class WhichLayer(Figure):
 
     file: str = knob(
         "File of `lab layers --output`; by default the results on Emoji-7.", default="", path=True
+    )
+
+    show: Literal["score", "gain"] = knob(
+        "The score of each layer, or what it gains over the network as it comes.", default="score"
     )
 
     def numbers(self) -> Numbers:
@@ -55,22 +61,31 @@ class WhichLayer(Figure):
             y="layer of the network",
             height=max(460, 220 + 34 * len(layers)),
         )
+        shown = table
+        number = ".3f"
+        scale = {"colorscale": style.SEQUENTIAL}
+        meaning = "share of right<br>first answers"
+        if self.knobs.show == "gain":
+            shown = table - table[-1, 0]
+            number = "+.3f"
+            scale = {"colorscale": style.DIVERGING, "zmid": 0}
+            meaning = "gain in right<br>first answers"
         text = np.full(table.shape, "", object)
-        for place in zip(*np.nonzero(~np.isnan(table)), strict=True):
-            text[place] = f"{table[place]:.3f}"
+        for place in zip(*np.nonzero(~np.isnan(shown)), strict=True):
+            text[place] = f"{shown[place]:{number}}"
         text[-1, 0] += " as it comes"
         text[best_row, best_column] += " ★"
         figure.add_heatmap(
             x=columns,
             y=layers,
-            z=table,
+            z=shown,
             text=text,
             texttemplate="%{text}",
-            colorscale=style.SEQUENTIAL,
+            **scale,
             xgap=2,
             ygap=2,
-            colorbar={"title": {"text": "share of right<br>first answers"}, "tickformat": ".2f"},
-            hovertemplate="%{y}, %{x}: %{z:.3f}<extra></extra>",
+            colorbar={"title": {"text": meaning}, "tickformat": number.replace("3", "2")},
+            hovertemplate=f"%{{y}}, %{{x}}: %{{z:{number}}}<extra></extra>",
         )
         top = len(layers) - 1
         frame = {"color": style.VERMILLION, "width": 3}

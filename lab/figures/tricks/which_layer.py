@@ -1,6 +1,6 @@
 """Which layer of a network to search with: the share of right first answers, by layer and whitening."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class WhichLayer(Figure):
         )
         shown = table
         number = ".3f"
-        scale = {"colorscale": style.SEQUENTIAL}
+        scale: dict[str, Any] = {"colorscale": style.SEQUENTIAL}
         meaning = "share of right<br>first answers"
         if self.knobs.show == "gain":
             shown = table - table[-1, 0]

@@ -106,9 +106,8 @@ def _configure(address: str, port: int) -> None:
     from streamlit.web import bootstrap
 
     options: dict[str, Any] = {"server.address": address, "server.port": port}
-    if (
-        address not in access.LOCAL
-    ):  # all names of this machine are not known, and visitors always need a token here
+    # all names of this machine are not known, and visitors always need a token here
+    if address not in access.LOCAL:
         options["server.allowedHosts"] = ["*"]
     sys.argv = [str(MAIN)]  # as with `streamlit run`
     bootstrap.load_config_options(options)

@@ -207,9 +207,8 @@ class AccessControl:
     @staticmethod
     def _admit(http: HTTPConnection, cookie: str) -> Response:
         """Redirect to the same URL without the token, and set the cookie."""
-        path = quote(
-            http.scope["path"].lstrip("/\\")
-        )  # a path such as //example.org would lead to another site
+        # a path such as //example.org would lead to another site
+        path = quote(http.scope["path"].lstrip("/\\"))
         words = http.scope["query_string"].decode("latin-1").split("&")
         query = "&".join(word for word in words if word and not word.startswith("token="))
         url = f"/{path}?{query}" if query else f"/{path}"

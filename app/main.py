@@ -71,9 +71,8 @@ if access.is_active():
         st.caption(
             ":material/visibility: You are a guest: you may look at everything and change nothing."
         )
-    if (
-        chosen is PAGES[palette.HOME] and "run" in st.query_params
-    ):  # an old link to Browse, which was the first page
+    # an old link to Browse, which was the first page
+    if chosen is PAGES[palette.HOME] and "run" in st.query_params:
         st.switch_page(
             PAGES["browse"],
             query_params={key: st.query_params.get_all(key) for key in st.query_params},

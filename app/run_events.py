@@ -94,15 +94,13 @@ class RunEvents:
             written = settings.written(run.path / "status.json")
             old_written, old_state = before.get(run.name, (0, ""))
             was_active = run.name in before and old_state not in (*ENDED, DAMAGED)
-            if (
-                old_state in ENDED and old_written == written
-            ):  # the file of an ended run is read once
+            # the file of an ended run is read once
+            if old_state in ENDED and old_written == written:
                 state = old_state
             else:
                 state = run.state
-            if (
-                was_active and state == INTERRUPTED
-            ):  # it may turn out to be stopped, or start again on a cluster
+            # it may turn out to be stopped, or start again on a cluster
+            if was_active and state == INTERRUPTED:
                 first_lost = self._lost.setdefault(run.name, time.monotonic())
                 if time.monotonic() - first_lost < SETTLES or run.snapshot().under_way:
                     state = old_state

@@ -67,7 +67,6 @@ def _flush() -> None:
 
 
 if __name__ == "__main__":
-    gc.set_threshold(
-        5_000
-    )  # what is loaded stays: looking through it for garbage, again and again, takes .3 s
+    # what is loaded stays: looking through it for garbage, again and again, takes .3 s
+    gc.set_threshold(5_000)
     sys.exit(main())

@@ -249,12 +249,10 @@ class Model:
             if name == "faiss_ivf_pq" and "lists" not in knobs
             else None
         )
-        under = (
-            {"anchors": anchors[0]} if anchors else {}
-        )  # two-stage search by compressed vectors (CAM, section 3)
-        if (
-            folder and getattr(index.knobs, "folder", "") is None
-        ):  # it can lie on the disk, and nobody has said where
+        # two-stage search by compressed vectors (CAM, section 3)
+        under = {"anchors": anchors[0]} if anchors else {}
+        # it can lie on the disk, and nobody has said where
+        if folder and getattr(index.knobs, "folder", "") is None:
             index = lab.search.create(
                 name, **made, folder=str(folder / "indexes" / index.folder_name(**under))
             )
@@ -313,9 +311,8 @@ class Model:
         """Share of the ten nearest that an approximate index finds, measured on rows of the gallery; None if exact."""
         if not self.searched.approximate:
             return None
-        folder = getattr(
-            self.gallery, "folder", None
-        )  # of a gallery in shards: it is measured once
+        # of a gallery in shards: it is measured once
+        folder = getattr(self.gallery, "folder", None)
         return lab.search.recall(
             self.searched.index, self.gallery, kept=folder and folder / "indexes" / "recall.json"
         )

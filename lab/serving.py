@@ -146,9 +146,8 @@ class Service:
 
     def __init__(self, model: Model, token: str, limits: Limits):
         self.model, self.token, self.limits = model, token, limits
-        self.width = model.embed(Image.new("RGB", (64, 64))).shape[
-            1
-        ]  # and all that the first search would wait for
+        # and all that the first search would wait for
+        self.width = model.embed(Image.new("RGB", (64, 64))).shape[1]
         self.searched = model.searched
         self.threshold: Threshold | None = None
         with suppress(ValueError):  # none is kept, or one of other embeddings
@@ -249,9 +248,8 @@ class Service:
                 )
             if any(type(one) not in (int, float) for row in given["vectors"] for one in row):
                 raise TypeError
-            with np.errstate(
-                over="ignore"
-            ):  # what is too large becomes infinite, and is refused below
+            # what is too large becomes infinite, and is refused below
+            with np.errstate(over="ignore"):
                 vectors = np.array(given["vectors"], np.float32)
         except (KeyError, RecursionError, TypeError, ValueError, OverflowError):
             raise ValueError(f"{wanted}; this body is something else.") from None

@@ -48,9 +48,8 @@ def mistakes(evidence: Evidence, count: int = 2) -> np.ndarray:
         int64 [at most count], rows of the ranking, those with the latest first positive first.
     """
     hits = evidence.ranking.hits
-    first_hit = np.where(
-        hits.any(1), hits.argmax(1), 0
-    )  # 0: the first neighbour is right, or none is
+    # 0: the first neighbour is right, or none is
+    first_hit = np.where(hits.any(1), hits.argmax(1), 0)
     worst_first = np.argsort(-first_hit, kind="stable")
     return worst_first[: min(count, int((first_hit > 0).sum()))]
 

@@ -201,9 +201,8 @@ class Pairs:
         columns = np.unique([self.column(edge) for edge in np.linspace(least, most, bins + 1)])
         sides = []
         for at_least in (self.counts.same.sum(0), self.counts.other.sum(0)):
-            beyond = np.append(
-                at_least[columns[:-1]], 0
-            )  # what equals the last edge is in the last bin
+            # what equals the last edge is in the last bin
+            beyond = np.append(at_least[columns[:-1]], 0)
             sides.append((beyond[:-1] - beyond[1:]) / max(1, at_least[0]))
         return thresholds[columns], sides[0], sides[1]
 

@@ -108,9 +108,8 @@ def _per_query(found: EmbeddingSet) -> dict[str, np.ndarray]:
 def main() -> None:
     torch.set_num_threads(1)
     names = sys.argv[1:] or [*CHANGES, *EXAMINED]
-    if (
-        len(names) > 1
-    ):  # each in a process of its own: what one leaves in memory would be counted for the next
+    # each in a process of its own: what one leaves in memory would be counted for the next
+    if len(names) > 1:
         for name in names:
             subprocess.run([sys.executable, __file__, name], check=True)
         return

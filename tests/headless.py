@@ -21,9 +21,8 @@ def session(name: str, seconds: int, /, **address: str) -> AppTest:
     page._bidi_component_manager = _components()
     page.query_params.update(address)
     if name != FIRST:  # where every address without a name leads
-        page._page_hash = calc_hash(
-            name
-        )  # `switch_page` goes by the file's name, and every page's is page.py
+        # `switch_page` goes by the file's name, and every page's is page.py
+        page._page_hash = calc_hash(name)
     return page
 
 

@@ -87,9 +87,8 @@ def test_private_modules_are_used_at_home():
                 ),
                 None,
             )
-            beside = (
-                len(home) > 1 and tuple(parts[: len(home)]) == home
-            )  # a name of a file in the same folder
+            # a name of a file in the same folder
+            beside = len(home) > 1 and tuple(parts[: len(home)]) == home
             if (
                 parts[0] == "lab"
                 and hidden is not None

@@ -329,11 +329,12 @@ def test_the_command_starts_answers_and_ends(model, tmp_path):
         str(port),
     ]
     environment = {**children.environment(), "LAB_TOKEN": TOKEN}
+    # descriptors, the default of macOS's shells
     few = [
         "bash",
         "-c",
         'ulimit -n 256; exec "$0" "$@"',
-    ]  # descriptors, the default of macOS's shells
+    ]
     server = subprocess.Popen(
         [*few, sys.executable, *words],
         stdout=subprocess.PIPE,
@@ -350,9 +351,8 @@ def test_the_command_starts_answers_and_ends(model, tmp_path):
         assert found[0]["key"].endswith("a.png") and found[0]["score"] == pytest.approx(1, abs=1e-4)
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(address, b"x", timeout=60)
-        with opened(
-            port, 300, b"POST /search HTTP/1.1\r\nHost: x\r\n"
-        ):  # strangers, who send half a header
+        # strangers, who send half a header
+        with opened(port, 300, b"POST /search HTTP/1.1\r\nHost: x\r\n"):
             (again,) = json.load(urllib.request.urlopen(request, timeout=60))["results"]
             assert again == found
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60).close()

@@ -69,9 +69,8 @@ def test_soft_bins_equal_a_soft_histogram():
     for phase in (0.0, 0.25, 0.9):
         positive = centres[7:8] + phase * width
         items = torch.linspace(-0.9, 0.9, 181, dtype=torch.float64)
-        at_least = (
-            spread(items).flip(1).cumsum(1).flip(1)
-        )  # [items bins]: weight in this bin or a higher one
+        # [items bins]: weight in this bin or a higher one
+        at_least = spread(items).flip(1).cumsum(1).flip(1)
         counted = (spread(positive) * at_least).sum(1)
         assert torch.allclose(
             SoftBins(bins, low, high, phase).value(items - positive), counted, atol=1e-12

@@ -70,9 +70,8 @@ def test_the_lowest_threshold_is_chosen_that_lets_no_more_through():
 
 def test_the_worst_served_class_comes_first_and_the_classes_add_up():
     query = images(np.arange(60) // 6, n=60)
-    query.vectors[:30] = (
-        query.vectors[:30:6].repeat(6, 0) + 0.05 * query.vectors[30:]
-    )  # the first five are compact
+    # the first five are compact
+    query.vectors[:30] = query.vectors[:30:6].repeat(6, 0) + 0.05 * query.vectors[30:]
     pairs = threshold.compare(query)
     found = pairs.classes(pairs.column(0.8))
     assert set(found.labels[:5]) == {5, 6, 7, 8, 9} and (np.diff(found.utility) >= 0).all()

@@ -197,9 +197,8 @@ def _worst(view: SplitView, allowed: np.ndarray) -> Candidates:
         return Candidates([], [], title, waits_for=measured)
     values = np.where(allowed, measured.value[column], np.nan)
     count = int((~np.isnan(values)).sum())
-    order = np.argsort(values, kind="stable")[
-        : min(OFFERED, count)
-    ]  # queries without a value come last
+    # queries without a value come last
+    order = np.argsort(values, kind="stable")[: min(OFFERED, count)]
     note = f"of {count:,} queries; ties in the order of the data set"
     none = NONE_PASS
     if allowed.all():

@@ -102,9 +102,8 @@ def matrix(
     def on_picked() -> None:
         cell = reported(key, "picked", row=int, column=int)
         row, column = cell["row"], cell["column"]
-        if 0 <= row < len(names) and 0 <= column < len(
-            names
-        ):  # the click may belong to an earlier, larger matrix
+        # the click may belong to an earlier, larger matrix
+        if 0 <= row < len(names) and 0 <= column < len(names):
             on_pick(row, column)
 
     data = {"names": names, "counts": counts, "looked": totals, **words}

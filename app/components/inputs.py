@@ -82,9 +82,8 @@ def drag(
     def on_moved() -> None:
         report = reported(key, "moved", count=int, values=dict)
         on_move(report["values"])
-        st.session_state[f"{key} count"] = report[
-            "count"
-        ]  # last, so that an interrupted report is sent again
+        # last, so that an interrupted report is sent again
+        st.session_state[f"{key} count"] = report["count"]
 
     count = st.session_state.get(f"{key} count", 0)
     _draggable(name)(key=key, data={**data, "heard": count}, on_moved_change=on_moved)
@@ -125,9 +124,8 @@ def keys(
 
     def on_asked() -> None:
         words = ""
-        state = st.session_state.get(
-            key
-        )  # Streamlit may drop it while another page replaces this one
+        # Streamlit may drop it while another page replaces this one
+        state = st.session_state.get(key)
         if state and isinstance(state.get("asked"), dict):
             words = str(state["asked"].get("words", ""))
         on_ask(words)

@@ -107,9 +107,8 @@ def _first_folders(roots: Sequence[Path], recent: Sequence[str]) -> list[str]:
 def _subfolders(folder: Path) -> list[str]:
     """Return the names of the subfolders of a folder, or none if it cannot be read."""
     try:
-        with os.scandir(
-            folder
-        ) as entries:  # knows which entries are folders without a further call for each
+        # knows which entries are folders without a further call for each
+        with os.scandir(folder) as entries:
             names = [
                 entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()
             ]

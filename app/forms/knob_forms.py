@@ -30,9 +30,8 @@ TYPING = "400ms"
 def fill(config: RunConfig) -> None:
     """Put a configuration into the form."""
     st.session_state[FILLED] = config
-    st.session_state.pop(
-        f"{ROOT} defaults", None
-    )  # its values do not follow the defaults of other choices
+    # its values do not follow the defaults of other choices
+    st.session_state.pop(f"{ROOT} defaults", None)
     for name, chosen in config:
         section = SECTIONS[name]
         choices = chosen if section.many else (chosen,)
@@ -208,9 +207,8 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
 
 def knob_widget(knob: Knob, key: str, section: str = "") -> Any:
     """Draw a parameter and return its value, or `MISSING` if the field is empty and the value cannot be None."""
-    page_frame.keep(
-        key, _state(knob, key)
-    )  # setting it in each run would undo what the user is typing
+    # setting it in each run would undo what the user is typing
+    page_frame.keep(key, _state(knob, key))
 
     # A list of options, a switch, or a field of text.
     common: dict[str, Any] = {

@@ -41,9 +41,8 @@ def slider(knob: Knob, key: str) -> Any:
     if not _is_slider(knob):
         return knob_forms.knob_widget(knob, key)
     page_frame.keep(key, knob.default)
-    if isinstance(
-        st.session_state[key], str
-    ):  # Streamlit returns a slider's stop from another page as text
+    # Streamlit returns a slider's stop from another page as text
+    if isinstance(st.session_state[key], str):
         st.session_state[key] = knob.kind(float(st.session_state[key]))
     value = st.session_state[key]
     label = labels.label(knob)

@@ -316,9 +316,8 @@ def _current_url() -> dict[str, list[str]]:
 def _is_outdated() -> bool:
     """Return whether the browser asked for this run before it received the URL written last."""
     context = get_script_run_ctx()
-    if context is not None and getattr(
-        context, "is_history_navigation", False
-    ):  # the user went back
+    # the user went back
+    if context is not None and getattr(context, "is_history_navigation", False):
         return False
     written = st.session_state[_WRITTEN]
     url = _current_url()

@@ -77,9 +77,8 @@ class Job(Generic[T]):
             except Exception as error:
                 if not isinstance(error, ValueError | OSError):
                     _log.exception("%s failed", self.words)
-                self._error = error.with_traceback(
-                    None
-                )  # the traceback would keep the work's data in memory
+                # the traceback would keep the work's data in memory
+                self._error = error.with_traceback(None)
         self.ended = time.monotonic()
         self._over.set()
         changes.wake()

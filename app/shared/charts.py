@@ -139,9 +139,8 @@ def mark(figure: go.Figure, at: float, words: str = "") -> go.Figure:
     """Draw a vertical line at x = `at`, with its label above the axes, where no curve crosses it."""
     figure.add_vline(x=at, line={"color": "#7A7A7A", "width": 2, "dash": "dot"})
     x = at
-    if (
-        figure.layout.xaxis.type == "log" and at > 0
-    ):  # Plotly places lines by value, but labels by its logarithm
+    # Plotly places lines by value, but labels by its logarithm
+    if figure.layout.xaxis.type == "log" and at > 0:
         x = math.log10(at)
     return figure.add_annotation(
         x=x, y=1, yref="paper", yanchor="bottom", xanchor="center", text=words, showarrow=False

@@ -282,9 +282,8 @@ def expander(
     """
     key = f"{link} open"
     keep(key, opened, link=link)
-    st.session_state[key] = st.session_state[
-        key
-    ]  # otherwise a label that contains a count closes it on each change
+    # otherwise a label that contains a count closes it on each change
+    st.session_state[key] = st.session_state[key]
     return st.expander(label, key=key, icon=icon, on_change="rerun")
 
 

@@ -59,9 +59,8 @@ def adapt_steps(
     baseline = _measured_before(plan, root)
     yield from _embedded_once(plan, root)
     if baseline is None:
-        encoder_and_loss(
-            plan.baseline, num_classes=2
-        )  # what cannot be built is refused before there is a run of it
+        # what cannot be built is refused before there is a run of it
+        encoder_and_loss(plan.baseline, num_classes=2)
         baseline = create(plan.baseline, root, free_name(root, f"{stem}-{BASELINE}"))
         yield from execute(baseline, stop)
     run = create(plan.head, root, name or free_name(root, f"{stem}-{_kind(plan)}"))
@@ -146,9 +145,8 @@ def _measured_before(plan: Plan, root: Path) -> Run | None:
     now = features_state(cast(Adapted, encoder), plan.baseline, plan.images)
     found = next((run for run in alike if _states(run) == {now}), None)
     if found is not None:
-        found.config = (
-            plan.baseline
-        )  # a person has typed the same again, so this process may run a program it names
+        # a person has typed the same again, so this process may run a program it names
+        found.config = plan.baseline
     return found
 
 

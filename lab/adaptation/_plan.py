@@ -312,9 +312,8 @@ def seconds(plan: Plan) -> float:
             -1
         ]
         with torch.no_grad():
-            float(
-                encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum()
-            )  # which waits for a GPU
+            # which waits for a GPU
+            float(encoder.whole_network(torch.rand(FEW, 3, side, side, device=device)).sum())
 
     def step() -> None:
         loss(encoder(rows), labels).backward()

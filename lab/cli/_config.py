@@ -43,9 +43,8 @@ def add_sections(
         section = SECTIONS[name]
         if section.package:
             _add_section_flag(parser, section)
-        for prefix, choice in dict.fromkeys(
-            _chosen(section, chosen.get(name))
-        ):  # one given twice is refused later
+        # one given twice is refused later
+        for prefix, choice in dict.fromkeys(_chosen(section, chosen.get(name))):
             title = f"{prefix}: {section.help}"
             if choice and not section.many:
                 title = f"{prefix} ({choice}): {section.help}"
@@ -85,15 +84,13 @@ def _knobs_of(section: Section, choice: str | None) -> list[Knob]:
     def as_rows() -> list[dict[str, Any]]:
         return [{**asdict(knob), "kind": knob.kind.__name__} for knob in describe_knobs()]
 
-    if (
-        section.package and choice not in section.names()
-    ):  # a class that was added exists in this process only
+    # a class that was added exists in this process only
+    if section.package and choice not in section.names():
         return describe_knobs()
     kinds = {kind.__name__: kind for kind in (int, float, bool, str)}
     rows = kept(f"flags-{section.name}-{choice or ''}", as_rows)
-    with suppress(
-        TypeError, KeyError
-    ):  # the cache file is damaged, or a value is of a kind that JSON lacks
+    # the cache file is damaged, or a value is of a kind that JSON lacks
+    with suppress(TypeError, KeyError):
         return [
             Knob(**{**row, "kind": kinds[row["kind"]], "options": tuple(row["options"])})
             for row in rows

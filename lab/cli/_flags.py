@@ -61,9 +61,8 @@ def collect(arguments: argparse.Namespace, prefix: str, knobs: type[Knobs]) -> d
     values = {}
     for declared in describe(knobs):
         flag = f"{prefix}.{declared.name}"
-        words = getattr(
-            arguments, flag, None
-        )  # a list of them for a knob of many values, yes or no, else one
+        # a list of them for a knob of many values, yes or no, else one
+        words = getattr(arguments, flag, None)
         if words is None:
             continue
         if not declared.many:

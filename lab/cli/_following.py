@@ -33,9 +33,8 @@ def lines_of(run: Run, name: str, goes_on: Callable[[Run], bool] | None = None) 
     with suppress(FileNotFoundError):
         offset = os.stat(path).st_size
     while True:
-        going = (goes_on or at_work)(
-            run
-        )  # before the file is read: what came last is then read, too
+        # before the file is read: what came last is then read, too
+        going = (goes_on or at_work)(run)
         fresh = b""
         with suppress(FileNotFoundError), open(checked(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size

@@ -100,9 +100,8 @@ class Parser(argparse.ArgumentParser):
         )
         few._positionals._group_actions += self._get_positional_actions()
         shown = few.add_argument_group("most used flags")
-        prefixes = tuple(
-            f"{word}." for word in self.words if word.startswith("--")
-        )  # --loss X: and the flags of X
+        # --loss X: and the flags of X
+        prefixes = tuple(f"{word}." for word in self.words if word.startswith("--"))
         flags = []
         for flag in self._option_string_actions:
             if flag in self.usual or (prefixes and flag.startswith(prefixes)):

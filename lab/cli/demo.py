@@ -62,18 +62,16 @@ def run(arguments: argparse.Namespace) -> int:
     app.command(str(root), arguments.port, token=not arguments.no_token)
     from lab.core import connections
 
-    connections.listening(
-        "127.0.0.1", arguments.port
-    ).close()  # refuse a port that is taken before anything is made
+    # refuse a port that is taken before anything is made
+    connections.listening("127.0.0.1", arguments.port).close()
     # Serve the dashboard with two example runs, which the trained ones replace.
     shown = examples.copy_into(root)
     with app.beside(str(root), arguments.port, token=not arguments.no_token) as server:
         say(
             "Open it: two example runs are there. The same two train now, and take their place when they end."
         )
-        os.nice(
-            5
-        )  # the table's own work steps back where the dashboard wants the same processor cores
+        # the table's own work steps back where the dashboard wants the same processor cores
+        os.nice(5)
 
         def serving() -> bool:
             return server.poll() is None

@@ -66,9 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
         )
     import lab.runs
 
-    run = lab.runs.open(
-        arguments.run, arguments.runs, arguments.allow
-    )  # before what takes seconds to load
+    # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     from lab.cli import _config
     from lab.cli._progress import drain
     from lab.cli._scores import show_scores

@@ -59,10 +59,11 @@ def run(arguments: argparse.Namespace) -> None:
     words = children.python(
         "-m", "jupyterlab", f"--port={arguments.port}", f"--notebook-dir={copy}", "--ip=127.0.0.1"
     )
+    # no network
     words += [
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]  # no network
+    ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--allow-root")
     if arguments.no_browser:

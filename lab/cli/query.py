@@ -159,9 +159,8 @@ def model_of(arguments: argparse.Namespace) -> Model:
     """
     import lab.runs
 
-    run = lab.runs.open(
-        arguments.run, arguments.runs, arguments.allow
-    )  # before what takes seconds to load
+    # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     for flag, value in (("--gallery", arguments.gallery), ("--search", arguments.search)):
         if arguments.index and value:
             raise ValueError(f"--index names what is searched and how; leave out {flag} {value}.")

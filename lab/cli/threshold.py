@@ -35,9 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     import lab.runs
 
-    run = lab.runs.open(
-        arguments.run, arguments.runs, arguments.allow
-    )  # before what takes seconds to load
+    # before what takes seconds to load
+    run = lab.runs.open(arguments.run, arguments.runs, arguments.allow)
     if arguments.far is not None and arguments.at is not None:
         raise ValueError("Give --far or --at, not both: each of them sets the threshold.")
     if arguments.classes < 1:

@@ -154,9 +154,8 @@ def _begun(arguments: argparse.Namespace) -> Run | None:
         return None
     root = Path(arguments.runs or default_root())
     config = findable(_config.config_of(arguments)).as_yaml().encode()
-    folders = (
-        [root / arguments.name] if arguments.name else root.glob("[!.]*")
-    )  # hidden: a run that is being created
+    # hidden: a run that is being created
+    folders = [root / arguments.name] if arguments.name else root.glob("[!.]*")
     written = [folder / "config.yaml" for folder in folders]
     same = [path.parent for path in written if path.is_file() and path.read_bytes() == config]
     begun = [run for run in map(lab.runs.open, same) if run.written_state != FINISHED]
@@ -183,9 +182,8 @@ def _opened(arguments: argparse.Namespace) -> Run:
             take_config(run, _config.config_of(arguments))
         if elsewhere:
             check_elsewhere(arguments.program or run.config.program)
-        check_at_hand(
-            run, _custom(run, arguments)
-        )  # before it is put into the queue, where nobody would hear
+        # before it is put into the queue, where nobody would hear
+        check_at_hand(run, _custom(run, arguments))
         if arguments.allow:
             take_over(run)
         return run
@@ -307,9 +305,8 @@ def _go(
     if spent and not arguments.quiet:
         say(in_words(spent))
     show_scores(run, as_json=arguments.json)
-    if (
-        run.state == "finished" and (run.path / "launch.json").is_file()
-    ):  # of the queue: its map is looked at next
+    # of the queue: its map is looked at next
+    if run.state == "finished" and (run.path / "launch.json").is_file():
         from lab.maps import kept
 
         with suppress(OSError):
@@ -349,15 +346,13 @@ class StopOnSignal:
         if self.status:
             raise KeyboardInterrupt
         self.status = 128 + number
-        if (
-            number == signal.SIGHUP
-        ):  # writing to a terminal that is gone would fail, and end the run before it saved
+        # writing to a terminal that is gone would fail, and end the run before it saved
+        if number == signal.SIGHUP:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in self._terminals:
                 os.dup2(nowhere, stream)
-        with suppress(
-            OSError
-        ):  # a closed terminal; and not print, which a signal may have come in the middle of
+        # a closed terminal; and not print, which a signal may have come in the middle of
+        with suppress(OSError):
             os.write(
                 2,
                 b"\nlab: Stopping: this step is finished and saved; press Ctrl-C again to end at once.\n",

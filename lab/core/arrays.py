@@ -65,9 +65,8 @@ def unreadable(path: Path, reason: object) -> Unreadable:
         return Unreadable(
             f"{path} is no file of Rankscope: it is {what_is(path)}{still and '; '}{still}."
         )
-    why = " ".join(str(reason).split()).rstrip(
-        "."
-    )  # a damaged header is quoted with its line breaks
+    # a damaged header is quoted with its line breaks
+    why = " ".join(str(reason).split()).rstrip(".")
     still = still or "move it away, everything else can still be read"
     return Damaged(f"{path} cannot be read, it is damaged ({why}); {still}.")
 
@@ -233,9 +232,8 @@ def opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        os.close(
-            os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        )  # safetensors calls every reason a missing file
+        # safetensors calls every reason a missing file
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     try:

@@ -57,9 +57,8 @@ class Catalog(Generic[Entry]):
             ImportError: the entry's file does not define a class of its name, or a plug-in cannot be loaded; names the
                 file or the distribution.
         """
-        name = (
-            name if isinstance(name, str) else repr(name)
-        )  # a file may hold anything in its place
+        # a file may hold anything in its place
+        name = name if isinstance(name, str) else repr(name)
         if name in self._added:
             return self._added[name]
         if name in _listed(self.package):

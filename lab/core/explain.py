@@ -42,9 +42,8 @@ def explain(error: BaseException, resumable: bool = False) -> str:
         return f"{error.filename} is a link or no ordinary file, and nothing is written through it: move it away."
     if isinstance(error, OSError) and error.errno == errno.ENOENT and error.filename:
         return f"{error.filename} is not there: it was moved or deleted, or cannot be made in that place."
-    if (
-        isinstance(error, OSError) and error.errno and error.strerror
-    ):  # Python puts a number before it
+    # Python puts a number before it
+    if isinstance(error, OSError) and error.errno and error.strerror:
         return (
             f"{error.strerror}."
             if error.filename is None

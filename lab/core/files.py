@@ -158,9 +158,8 @@ def making(folder: Path) -> Iterator[Path]:
     check_allowed()
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = folder.with_name(
-        f".{folder.name}.{secrets.token_hex(6)}.tmp"
-    )  # a killed one may have left its own
+    # a killed one may have left its own
+    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")
     temporary.mkdir()
     try:
         with _naming_a_full_disk(folder):
@@ -240,9 +239,8 @@ def parse_json(content: bytes, infinite: bool = False) -> dict[str, Any]:
     """
     try:
         text = content.decode("utf-8")
-        large = (
-            _finite if _LARGE.search(content) else None
-        )  # else the parser's own, which is quicker
+        # else the parser's own, which is quicker
+        large = _finite if _LARGE.search(content) else None
         value = json.loads(
             text,
             parse_constant=float if infinite else _refuse,

@@ -35,9 +35,8 @@ def facts() -> list[tuple[str, str, str]]:
         psutil.cpu_count() or 1,
         psutil.getloadavg()[0],
     )
-    busy = psutil.cpu_percent(
-        0.1
-    )  # without a span psutil counts from this thread's last look, and threads change
+    # without a span psutil counts from this thread's last look, and threads change
+    busy = psutil.cpu_percent(0.1)
     explained = (
         f"Of all {cores} cores of this machine, by all its processes; {waiting:.1f} processes ran or waited on average "
         "in the last minute"
@@ -76,9 +75,8 @@ def gpus_of(table: str) -> tuple[Gpu, ...]:
     for line in table.splitlines():
         words = [word.strip() for word in line.split(",")]
         if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
-            used, total = (
-                int(word) << 20 for word in words[2:4]
-            )  # the driver counts by 1,048,576 bytes
+            # the driver counts by 1,048,576 bytes
+            used, total = (int(word) << 20 for word in words[2:4])
             gpus.append(Gpu(words[1], used, total, int(words[4]) if words[4].isdigit() else None))
     return tuple(gpus)
 

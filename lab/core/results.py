@@ -124,9 +124,8 @@ def label_column(values: Any, what: str = "labels") -> np.ndarray:
     """
     values = cells_of(values)
     if isinstance(values, list | tuple):
-        array = np.empty(
-            len(values), object
-        )  # numpy would turn a NaN among names into the name "nan"
+        # numpy would turn a NaN among names into the name "nan"
+        array = np.empty(len(values), object)
         array[:] = [_out_of_tensor(one, what) for one in values]
     else:
         check_exact_tensor(values, what)
@@ -445,9 +444,8 @@ class Ranking:
         shown = neighbours >= 0
         if self.left_out:
             shown &= labelled(self.gallery_labels[neighbours])
-        order = np.argsort(
-            ~shown, axis=1, kind="stable"
-        )  # those that stay keep their order, the others go last
+        # those that stay keep their order, the others go last
+        order = np.argsort(~shown, axis=1, kind="stable")
         neighbours = np.take_along_axis(np.where(shown, neighbours, -1), order, 1)
         scores = np.take_along_axis(np.where(shown, scores, np.nan).astype(np.float32), order, 1)
         of_rows = np.isin(np.repeat(np.arange(len(self)), self.num_positives), rows)

@@ -238,9 +238,8 @@ def column(values: Any) -> Any:
     values = cells_of(values)
     if hasattr(values, "detach"):
         values = as_array(values, "values")
-    if hasattr(values, "to_numpy") and isinstance(
-        getattr(values, "dtype", None), np.dtype
-    ):  # a column of pandas
+    # a column of pandas
+    if hasattr(values, "to_numpy") and isinstance(getattr(values, "dtype", None), np.dtype):
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
         return values
@@ -249,9 +248,8 @@ def column(values: Any) -> Any:
 
 def text_of(value: Any) -> str:
     """Return a cell as text: "" for what says nothing, a day without its midnight."""
-    if (
-        value is None or type(value).__name__ == "NAType" or value != value
-    ):  # NaN and NaT differ from themselves
+    # NaN and NaT differ from themselves
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return ""  # and pandas' NA does not say whether it does
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="backslashreplace")
@@ -296,9 +294,8 @@ def _rows_of(path: Path, lines: Any, choose: Choose | None) -> TextTable:
         rows.read(reader)
     table = {}
     for at, column in zip(rows.others, rows.columns, strict=True):
-        if first[at] or any(
-            column
-        ):  # a spreadsheet leaves empty columns without a name behind the last
+        # a spreadsheet leaves empty columns without a name behind the last
+        if first[at] or any(column):
             table[header[at]] = _unescaped(column)
     return TextTable(table, np.concatenate(rows.numbers) if rows.numbers else None)
 

@@ -522,9 +522,8 @@ class Unlabelled(ImageSet):
         picture = self._pictures[i]
         if isinstance(picture, str | Path):
             return open_rgb(Path(picture), least=self.least)
-        if not isinstance(
-            picture, Image.Image | np.ndarray
-        ):  # a tensor; torch is not imported for files alone
+        # a tensor; torch is not imported for files alone
+        if not isinstance(picture, Image.Image | np.ndarray):
             picture = picture.permute(1, 2, 0).cpu().numpy()
         if not isinstance(picture, Image.Image):
             picture = Image.fromarray(picture)

@@ -29,9 +29,8 @@ class Svhn(InMemory):
             images, digits = read_mat(self.root / f"{split}_32x32.mat", _images_and_digits)
             pixels.append(images)
             table.key += [f"{split}/{number:05d}" for number in range(len(digits))]
-            table.label += [
-                str(digit % 10) for digit in digits.tolist()
-            ]  # the files call the digit 0 ten
+            # the files call the digit 0 ten
+            table.label += [str(digit % 10) for digit in digits.tolist()]
             table.split += [split] * len(digits)
         self._pixels = np.concatenate(pixels)
         return table

@@ -74,9 +74,8 @@ def _images(system: Any, files: list[str], problems: list[str]) -> Iterator[Inde
 
 def _in_folders(images: list[IndexedImage], problems: list[str]) -> Iterator[IndexedImage]:
     """Give images without a .cls the class of their folder, by the rule of `lab.data.images.folders`."""
-    paths = [
-        PurePosixPath(image.name).parts[1:] for image in images
-    ]  # without the name of the shard
+    # without the name of the shard
+    paths = [PurePosixPath(image.name).parts[1:] for image in images]
     in_folders = [parts for parts, image in zip(paths, images, strict=True) if not image.class_name]
     wrapping = 0
     while (

@@ -139,9 +139,8 @@ class Head(nn.Module):
     def spread(self, shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """`parts` of pooled features that are given as sums over places, float64 [n c h w]."""
         side = math.isqrt(shares.shape[2])
-        if (
-            shares.shape[3] == 1 and side * side == shares.shape[2]
-        ):  # a transformer's patches come as a column
+        # a transformer's patches come as a column
+        if shares.shape[3] == 1 and side * side == shares.shape[2]:
             shares = shares.unflatten(2, (side, side)).squeeze(-1)
         constant = shares.new_zeros(shares.shape[:2])
         if isinstance(self.norm, UnitLength):

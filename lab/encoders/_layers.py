@@ -169,9 +169,8 @@ def _walk(
     [n t c] of each layer, counted from 0; all layers where no indices are given."""
     takes = inspect.signature(network.forward_intermediates).parameters
     stop_early = stop_early and {"stop_early", "intermediates_only"} <= takes.keys()
-    stages = "extra_blocks" in takes and hasattr(
-        network, "conv_stem"
-    )  # the stem is then number 0, which is no stage
+    # the stem is then number 0, which is no stage
+    stages = "extra_blocks" in takes and hasattr(network, "conv_stem")
     if stages:
         count = len(network.blocks)
         indices = [index + 1 for index in (range(count) if indices is None else indices)]

@@ -89,9 +89,8 @@ def following(
         for record in records:
             for exporter, log in list(logs.items()):
                 try:
-                    if (
-                        log is None
-                    ):  # only now has the run removed the records after its last checkpoint
+                    # only now has the run removed the records after its last checkpoint
+                    if log is None:
                         log = exporter.open(run)
                         exporter.copy_records(run, log)
                         logs[exporter] = log

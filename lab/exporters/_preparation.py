@@ -157,9 +157,8 @@ class Preparation(nn.Module):
         size = self.geometry.size
         resize = self.geometry.resize
         length = places[-1] + 1
-        used = torch.minimum(
-            length, SLENDER * shorter
-        )  # a very slender picture is cut at both ends
+        # a very slender picture is cut at both ends
+        used = torch.minimum(length, SLENDER * shorter)
         start = torch.round((length - used) / 2)
         whole = torch.full_like(used, resize)
         if self.geometry.squash:

@@ -45,9 +45,8 @@ class Fiftyone(RowsKnobs, Exporter):
         (path / "data").mkdir()
         for name, key in zip(names, rows.keys, strict=True):
             file = None if images.root is None else Path(images.root) / key
-            picture = images.load(
-                item_of[key]
-            )  # refuses a file that is not an image, as another's run may name any
+            # refuses a file that is not an image, as another's run may name any
+            picture = images.load(item_of[key])
             if file is not None and file.is_file():
                 shutil.copyfile(file, path / "data" / f"{name}{file.suffix.lower()}")
             else:

@@ -126,10 +126,11 @@ def published(run: Run) -> RunConfig:
         config = config.changed("encoder.pooling", pooling).changed("evaluation.pooling", "trained")
     if "lora" in config.encoder.values:
         config = config.changed("encoder.lora", None)  # it is merged into the weights
+    # a two-stage search needs class anchors, which are not sent
     for path in (
         "training.device",
         "evaluation.search",
-    ):  # a two-stage search needs class anchors, which are not sent
+    ):
         section, _, name = path.partition(".")
         fields = type(getattr(config, section).knobs).model_fields
         config = config.changed(path, fields[name].default)

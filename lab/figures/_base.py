@@ -154,9 +154,8 @@ class Figure(HasKnobs, ABC):
         """Return the knobs that change nothing with the current values of the others; their controls are hidden."""
         if runs is not None:
             return ()
-        return {"split"} & type(
-            self
-        ).Knobs.model_fields.keys()  # the example runs have only the test split
+        # the example runs have only the test split
+        return {"split"} & type(self).Knobs.model_fields.keys()
 
     def offers(self, runs: Sequence) -> dict[str, Sequence[str]]:
         """Return the choices for the free words of a figure of runs, by knob."""
@@ -191,9 +190,8 @@ class Figure(HasKnobs, ABC):
         knobs = {knob.name: knob for knob in describe(kind.Knobs) if knob.name not in kind.drag}
         offers = self.offers(self.example() if runs is None else runs)
         for name, choices in offers.items():
-            options = dict.fromkeys(
-                (*choices, getattr(self.knobs, name))
-            )  # with the current value, each once
+            # with the current value, each once
+            options = dict.fromkeys((*choices, getattr(self.knobs, name)))
             knobs[name] = replace(knobs[name], options=tuple(options))
         order = list(dict.fromkeys((*kind.moves, *kind.stops, *knobs)))
         return [knobs[name] for name in order[:UNFOLDED]], [

@@ -86,9 +86,8 @@ def ranked_figure(
         row = int(ranking.neighbours[query, place])
         right = RIGHT[int(verdicts[number])] if judged else None
         caption = f"{place + 1} · {ranking.scores[query, place]:.2f}"
-        name = _name(
-            names, int(evidence.gallery.labels[row])
-        )  # the label in the data, without corrections
+        # the label in the data, without corrections
+        name = _name(names, int(evidence.gallery.labels[row]))
         picture = load(int(evidence.gallery.items[row]))
         sheet.put(1 + number % per_line, number // per_line, picture, caption, name, right)
     return sheet.picture

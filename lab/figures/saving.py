@@ -31,9 +31,8 @@ def save_figure(
     target = Path(path)
     suffix = target.suffix.removeprefix(".").lower()
     if suffix == "html":
-        write_text(
-            target, figure.to_html(include_plotlyjs=True)
-        )  # 5 MB, but it opens without a network
+        # 5 MB, but it opens without a network
+        write_text(target, figure.to_html(include_plotlyjs=True))
     else:
         write_bytes(target, picture(figure, suffix, width, height))
     return target

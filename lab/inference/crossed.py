@@ -76,9 +76,8 @@ def effect(differences: np.ndarray) -> Effect:
     seeds, classes = differences.shape
     mean = float(differences.mean())
     by_seed, by_class, rest = mean_squares(differences)
-    total = max(
-        by_seed + by_class - rest, by_class, by_seed
-    )  # not below what either factor alone would give
+    # not below what either factor alone would give
+    total = max(by_seed + by_class - rest, by_class, by_seed)
     error = math.sqrt(total / differences.size)
     if error == 0:  # both arms found the same
         return Effect(mean, mean, mean, 1.0)

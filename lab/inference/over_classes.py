@@ -87,9 +87,8 @@ def mean_over_classes(
     sizes = np.bincount(place)
     low = high = np.nan
     if len(sizes) >= FEWEST and np.isfinite(mean):
-        away = np.bincount(
-            place, numbers - mean
-        )  # how far the sum of each class is from what the mean would give
+        # how far the sum of each class is from what the mean would give
+        away = np.bincount(place, numbers - mean)
         low, high = mean + _ends(away, sizes)
     return MeanOverClasses(mean, float(low), float(high), len(numbers), len(sizes))
 

@@ -125,9 +125,8 @@ class PairRates:
         among = float(value**2 * np.square(self._mixed[2]).sum() / max(right + wrong, 1.0) ** 2)
         fewer_classes = effective(self._own) < effective(self._other)
         weights = self._own if fewer_classes else self._other
-        independent = effective(
-            self._same + self._let
-        )  # classes without a pair that is let through say nothing
+        # classes without a pair that is let through say nothing
+        independent = effective(self._same + self._let)
         return Jackknife(value, without, weights, TAKEN_AWAY * among, independent)
 
     def strangers(self, counts: np.ndarray) -> Jackknife:

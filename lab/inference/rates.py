@@ -126,9 +126,8 @@ def rate(counted: Jackknife) -> Rate:
     away = odds - odds.mean()
     variance = (1 - 1 / len(away)) * float(np.square(away).sum())
     too_much = counted.too_much / (value * (1 - value)) ** 2  # on the scale of log odds
-    variance -= min(
-        too_much, variance / 2
-    )  # what is counted twice makes no more than half of it once too often
+    # what is counted twice makes no more than half of it once too often
+    variance -= min(too_much, variance / 2)
 
     half = _student(min(classes - 1, _freedom(away))) * variance**0.5
     middle = np.log(value / (1 - value))

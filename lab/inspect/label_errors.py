@@ -309,9 +309,8 @@ def _cases(probabilities: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np
     of these cases by expectation-maximisation."""
     count, classes = probabilities.shape
     own = probabilities[np.arange(count), given]
-    alike = np.zeros(
-        (classes, classes)
-    )  # row: the true class; column: the label that it gets by mistake
+    # row: the true class; column: the label that it gets by mistake
+    alike = np.zeros((classes, classes))
     np.add.at(alike, given, probabilities)
     np.fill_diagonal(alike, 0)
     alike **= 2  # the most similar classes are mistaken most

@@ -55,9 +55,8 @@ def class_reach(
     query_class, item_class = (np.searchsorted(names, part.labels) for part in (query, gallery))
     by_class = np.argsort(item_class, kind="stable")
     present, starts = np.unique(item_class[by_class], return_index=True)
-    place = np.empty(
-        len(by_class), np.int64
-    )  # where an item is once the items are ordered by class
+    # where an item is once the items are ordered by class
+    place = np.empty(len(by_class), np.int64)
     place[by_class] = np.arange(len(by_class))
 
     space = Space.of(gallery.vectors[by_class], similarity, torch.device("cpu"))

@@ -46,9 +46,8 @@ def shape_of(step: Surrogate | None) -> Shape | None:
     """The step's six numbers, or None for a step that only plain tensors know; no step is any."""
     if step is None:
         return Shape(*map(np.float32, (0, NEVER, 0, 0, 0, 0)))
-    if isinstance(step, Sigmoid) and (
-        step.clamp is None or step.clamp >= 30
-    ):  # e^-30 is nothing in a float32 sum
+    # e^-30 is nothing in a float32 sum
+    if isinstance(step, Sigmoid) and (step.clamp is None or step.clamp >= 30):
         numbers = NEVER, 0.0, 0.0, 0.0
     elif isinstance(step, HMinus) and not step.lift_ties:
         numbers = step.delta, step.rho, step.after_delta, step.start

@@ -171,9 +171,8 @@ def forecast(
             {"gradients": gradients, "maps in flight": in_flight},
         ]
     else:
-        held = {
-            "kept graphs": kept - round(kept * at_once / n)
-        }  # a chunk's kept part goes before the rest is built
+        # a chunk's kept part goes before the rest is built
+        held = {"kept graphs": kept - round(kept * at_once / n)}
         phases += [
             {**held, "encoder's graph": again, "gradients": gradients, "maps in flight": in_flight}
         ]

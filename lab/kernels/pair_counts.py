@@ -96,9 +96,8 @@ def _thresholds(query: np.ndarray, gallery: np.ndarray, similarity: str) -> np.n
     """float64 [t], below every similarity first; see `PairCounts`. Rounded to float32, as the similarities are."""
     reach = 2.0
     if similarity != "cosine":
-        middle = gallery.mean(
-            0, dtype=np.float64
-        )  # no two points are further apart than both are from here
+        # no two points are further apart than both are from here
+        middle = gallery.mean(0, dtype=np.float64)
         reach = float(
             sum(np.sqrt(np.square(rows - middle).sum(1).max()) for rows in (query, gallery))
         )

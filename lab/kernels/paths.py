@@ -158,9 +158,8 @@ def choose(
     """Choose the path of one call of the rank sums."""
     forced = _requested()
     ranked = len(queries) + (0 if mixture is None else len(mixture.parents))
-    exact = (
-        queries.dtype == torch.float64
-    )  # asked first: learning whether numba compiles takes seconds
+    # asked first: learning whether numba compiles takes seconds
+    exact = queries.dtype == torch.float64
     if not len(positives) or exact or forced == "plain" or (forced is None and ranked < SMALL):
         return "plain"
     chosen = path(queries.device)

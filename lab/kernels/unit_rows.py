@@ -20,9 +20,8 @@ def unit(rows: Tensor) -> Tensor:
     for backward, so that it is gone by then: the gradient takes its place. Very long and very short rows are scaled
     first, since their squares are no numbers of their type.
     """
-    return (
-        _Unit.apply(rows) if rows.numel() else rows.clone()
-    )  # torch divides by the number of entries in backward
+    # torch divides by the number of entries in backward
+    return _Unit.apply(rows) if rows.numel() else rows.clone()
 
 
 def _scale_of(rows: Tensor) -> Tensor:
@@ -65,9 +64,8 @@ class _Unit(torch.autograd.Function):
         length = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
         scale = None
         shortest, longest = length.aminmax()
-        if (
-            not 1 / FAR <= float(shortest) <= float(longest) <= FAR
-        ):  # squares may be lost, or a row is zero
+        # squares may be lost, or a row is zero
+        if not 1 / FAR <= float(shortest) <= float(longest) <= FAR:
             scale = _scale_of(rows)
             length = torch.linalg.vector_norm(rows * scale, dim=1, keepdim=True)
             length = torch.where(length > 0, length, 1)

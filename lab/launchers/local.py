@@ -35,9 +35,8 @@ class Local(Launcher):
         while self._runs:
             over = [run for run in self._runs if self._is_over(run)]
             for run in over:
-                self._runs.remove(
-                    run
-                )  # first: a caller that breaks off gets the others the next time
+                # first: a caller that breaks off gets the others the next time
+                self._runs.remove(run)
                 yield run
             if self._runs and not over:
                 yield None

@@ -85,9 +85,8 @@ class Ray(Launcher):
                 yield None
             for reference in done:
                 run = self._tasks.pop(reference)
-                with suppress(
-                    lock.Held, OSError
-                ):  # another process has resumed the run, and writes its state
+                # another process has resumed the run, and writes its state
+                with suppress(lock.Held, OSError):
                     self._settle(ray, reference, run)
                 yield run
 

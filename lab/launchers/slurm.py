@@ -167,9 +167,8 @@ class Slurm(Launcher):
         while self._jobs:
             over = [handed for handed in self._jobs if handed.job.done()]
             for handed in over:
-                self._jobs.remove(
-                    handed
-                )  # one at a time: a caller that breaks off gets the others the next time
+                # one at a time: a caller that breaks off gets the others the next time
+                self._jobs.remove(handed)
                 _settle(handed)
                 yield handed.run
             if self._jobs and not over:
@@ -199,9 +198,8 @@ class SlurmJob:
             return 0
         command = children.python("-m", "lab", "train", "--resume", path, "--quiet")
         self._process = subprocess.Popen(command, env=children.environment())
-        while (
-            self._process.poll() is None
-        ):  # not `wait`, in which `checkpoint`, called by a signal, could not wait too
+        # not `wait`, in which `checkpoint`, called by a signal, could not wait too
+        while self._process.poll() is None:
             time.sleep(LOOK)
         return self._process.returncode
 
@@ -224,10 +222,11 @@ class SlurmJob:
             self._process.wait()
         if to_stop or stop_request.pending(run) or run.state not in (STOPPED, INTERRUPTED, QUEUED):
             return None
+        # it goes back even if this cannot be written
         with (
             suppress(lock.Held, OSError),
             Writer(run) as writer,
-        ):  # it goes back even if this cannot be written
+        ):
             writer.status(
                 QUEUED,
                 phase="waiting",

@@ -253,9 +253,8 @@ class Loss(HasKnobs, nn.Module):
         )
         if learns:
             return self.total(batch, **kwargs)
-        return (
-            batch.queries.sum() + batch.items.sum()
-        ) * 0  # a zero that is connected to the embeddings
+        # a zero that is connected to the embeddings
+        return (batch.queries.sum() + batch.items.sum()) * 0
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.knobs)

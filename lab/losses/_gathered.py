@@ -217,8 +217,7 @@ def _gather(
 ) -> tuple[Tensor, Tensor]:
     """Gather the rows [n d] and labels [n] of all processes."""
     if facts.needs_gradient and not rows.requires_grad:
-        rows = (
-            rows.detach().requires_grad_()
-        )  # every process takes part in backward, or the others would wait
+        # every process takes part in backward, or the others would wait
+        rows = rows.detach().requires_grad_()
     all_rows = _RowsOfAll.apply(rows, facts.sizes, scale, share)
     return all_rows, gathering.rows_of_all(labels.to(rows.device), facts.sizes)

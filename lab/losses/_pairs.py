@@ -180,7 +180,6 @@ def log_sum_exp(values: Tensor, weights: Tensor) -> Tensor:
     else:
         held = values + weights.log()
     has_entries = weights.any(1)
-    held = torch.where(
-        has_entries[:, None], held, 0
-    )  # logsumexp has no gradient where all are -inf
+    # logsumexp has no gradient where all are -inf
+    held = torch.where(has_entries[:, None], held, 0)
     return held.logsumexp(1).masked_fill(~has_entries, -torch.inf)

@@ -127,9 +127,8 @@ def blackbox_ap_values(scores: Tensor, positives: Tensor, lam: float, smoothing:
         items, there = (torch.stack(column, 1) for column in zip(*found, strict=True))
         rank = _RanksOfFew.apply(scores, items, there, lam) * scores.shape[1]
         own = scores.detach().gather(1, items).masked_fill(~there, -torch.inf)
-        rank_among_positives = ranks(
-            own
-        )  # the items of a query are in order of their index, as `ranks` wants ties
+        # the items of a query are in order of their index, as `ranks` wants ties
+        rank_among_positives = ranks(own)
         hits = there
     else:
         rank = _BlackboxRanks.apply(scores, lam) * scores.shape[1]
@@ -190,9 +189,8 @@ class BlackboxAP(RankingKnobs, Loss):
     def peak(self) -> Peak:
         if self.knobs.variant == "released":
             return Peak(0.5, pairs=3)  # noise for every pair
-        return Peak(
-            2, tiles=1
-        )  # measured: 1 to 3 times this, depending on how many freed blocks the heap keeps
+        # measured: 1 to 3 times this, depending on how many freed blocks the heap keeps
+        return Peak(2, tiles=1)
 
     def values(self, batch: Batch, noise: Tensor | None = None) -> Tensor:
         knobs = self.knobs

@@ -47,9 +47,8 @@ def calibration_values(
     n = len(batch)
     owner = batch.pairs(include_self)[:, 0]
     too_far = mean_per_query((alpha - similarities).clamp_min(0), owner, n)
-    alike = torch.bincount(
-        batch.pairs(include_self=True)[:, 0], minlength=n
-    )  # items of the query's class
+    # items of the query's class
+    alike = torch.bincount(batch.pairs(include_self=True)[:, 0], minlength=n)
     return too_far + excess.total / (len(batch.items) - alike).clamp_min(1)
 
 

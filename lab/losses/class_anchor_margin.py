@@ -129,9 +129,8 @@ class ClassAnchorMargin(ClassLoss):
     def values(self, batch: Batch) -> Tensor:
         knobs = self.knobs
         anchors = self.anchors.to(batch.queries)
-        values = (
-            batch.queries.sum(1) * 0
-        )  # zeros with a gradient, in case all three parts are switched off
+        # zeros with a gradient, in case all three parts are switched off
+        values = batch.queries.sum(1) * 0
         if knobs.attractor:
             values = values + attraction(batch.queries, anchors[batch.query_labels])
         if knobs.repeller:

@@ -76,9 +76,8 @@ class FastAP(RankingKnobs, Loss):
         return Peak(2, bins=self.knobs.bins + 1)
 
     def values(self, batch: Batch) -> Tensor:
-        return 1 - binned_ap(
-            batch, self.ranks_itself, -1.0, self.knobs.bins
-        )  # squared distances on [0, 4]
+        # squared distances on [0, 4]
+        return 1 - binned_ap(batch, self.ranks_itself, -1.0, self.knobs.bins)
 
     def total(self, batch: Batch) -> Tensor:
         values = self.values(batch)

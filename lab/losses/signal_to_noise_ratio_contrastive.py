@@ -57,9 +57,8 @@ class SignalToNoiseRatioContrastive(PairLoss):
 
     def terms(self, similarities: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
         tiny = torch.finfo(similarities.dtype).tiny
-        apart = (1 + similarities).clamp_min(
-            tiny
-        )  # those of different rows are not zero, however they are rounded
+        # those of different rows are not zero, however they are rounded
+        apart = (1 + similarities).clamp_min(tiny)
         equal = pairs.batch.equal_rows(pairs.rows)
         if equal is not None:
             apart = apart.masked_fill(equal, 0)

@@ -114,9 +114,8 @@ class TripletMargin(TripletLoss):
     ) -> tuple[Tensor, Tensor]:
         query, positive, negative = triplets
         to_negative = apart[query, negative]
-        if (
-            self.knobs.swap
-        ):  # the rows are the whole batch, so there are distances from every positive
+        # the rows are the whole batch, so there are distances from every positive
+        if self.knobs.swap:
             to_negative = torch.minimum(to_negative, apart[positive, negative])
         losses = self._of_gaps(apart[query, positive] - to_negative)
         total = summed_by_query(losses, query, len(apart))

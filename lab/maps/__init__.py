@@ -240,9 +240,8 @@ def _umap(vectors: np.ndarray, seed: int, neighbours: int, start: np.ndarray | N
     indices = np.hstack([itself, rows])
     all_distances = np.hstack([np.zeros_like(distances[:, :1]), distances])
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "precomputed_knn"
-        )  # it warns that no points can be added later
+        # it warns that no points can be added later
+        warnings.filterwarnings("ignore", "precomputed_knn")
         reducer = umap.UMAP(
             n_neighbors=count,
             metric="cosine",

@@ -166,9 +166,8 @@ def stratified(labels: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
         return np.arange(count)
     random = np.random.default_rng(seed)
     order = random.permutation(count)
-    order = order[
-        np.argsort(labels[order], kind="stable")
-    ]  # class by class, in random order within each
+    # class by class, in random order within each
+    order = order[np.argsort(labels[order], kind="stable")]
 
     # Equal steps along that order take from each class its share, to within one image.
     positions = ((np.arange(most) + random.random()) * (count / most)).astype(np.int64)
@@ -297,8 +296,7 @@ def moments(run: Run, split: str) -> tuple[list[np.ndarray], list[int]]:
         return [sheet(run, split).on_map.vectors], [-1]
     vectors = {}
     for step in run.frames():
-        with suppress(
-            ValueError, FileNotFoundError
-        ):  # a running training may have removed this frame
+        # a running training may have removed this frame
+        with suppress(ValueError, FileNotFoundError):
             vectors[step] = sheet(run, "validation", step).on_map.vectors
     return list(vectors.values()), list(vectors)

@@ -14,9 +14,8 @@ def pair_f1(labels: np.ndarray, assignment: np.ndarray) -> float:
     """
     _, classes = np.unique(labels, return_inverse=True)
     _, groups = np.unique(assignment, return_inverse=True)
-    _, cells = np.unique(
-        classes * (groups.max() + 1) + groups, return_counts=True
-    )  # items of one class and cluster
+    # items of one class and cluster
+    _, cells = np.unique(classes * (groups.max() + 1) + groups, return_counts=True)
 
     in_both = _pairs_within(cells)
     in_class = _pairs_within(np.bincount(classes))

@@ -56,9 +56,8 @@ def juxtaposed_precision(
     All arguments are [q K]. The sum runs over a batch's positives; 001 prints B as its upper end.
     """
     queries, batches = positives.shape
-    cell = np.repeat(
-        np.arange(positives.size), positives.ravel()
-    )  # query and batch of each positive
+    # query and batch of each positive
+    cell = np.repeat(np.arange(positives.size), positives.ravel())
     first = np.cumsum(positives.ravel()) - positives.ravel()
     j = np.arange(len(cell)) - first[cell] + 1
     place = j + before.ravel()[cell]

@@ -139,9 +139,8 @@ def merge(outcomes: Sequence[Outcome], over: str) -> Outcome:
             )
 
     merged = []
-    for rows in zip(
-        *(outcome.rows for outcome in outcomes), strict=True
-    ):  # the same setting in every outcome
+    # the same setting in every outcome
+    for rows in zip(*(outcome.rows for outcome in outcomes), strict=True):
         means = []
         for row in rows:
             means.append({column: row.scores[column].mean for column in rows[0].scores})

@@ -167,9 +167,8 @@ class Revisited(JudgingProtocol):
                 f"{dataset.name} has no training images to learn the whitening from; use --protocol.whitening none."
             )
         items = dataset.splits["train"].items
-        by_class = items[
-            np.argsort(dataset.labels[items], kind="stable")
-        ]  # whole classes, so that pairs match
+        # whole classes, so that pairs match
+        by_class = items[np.argsort(dataset.labels[items], kind="stable")]
         training = yield from self._embed(
             evaluator, dataset, by_class[: self.knobs.images], "training images"
         )

@@ -135,9 +135,8 @@ class Tricks(Protocol):
             settings_off |= trick.off
         base = changed(without_recordings(config).changed("evaluation.splits", ()), settings_off)
         for trick in tricks.values():
-            changed(
-                base, trick.on
-            ).sampler.create()  # refuses an impossible batch before anything is trained
+            # refuses an impossible batch before anything is trained
+            changed(base, trick.on).sampler.create()
         dataset = base.data.create()
         if self.knobs.split not in dataset.splits:
             require_test_split(dataset, self.name)

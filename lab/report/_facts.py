@@ -130,9 +130,8 @@ def corrections_in_words(table: str | None) -> str | None:
 def of_run(run: Run, split: str) -> Facts:
     """The facts of an evaluated run."""
     config = run.config_of(split)
-    elsewhere = (
-        config.outside and run.used_checkpoint() is None
-    )  # `lab.train` trains encoders from outside here
+    # `lab.train` trains encoders from outside here
+    elsewhere = config.outside and run.used_checkpoint() is None
     data = {knob: value for knob, value in config.data.values.items() if knob not in PLACES}
     if config.data.outside and data.get("digest"):
         data.pop("what", None)  # a word for the same images

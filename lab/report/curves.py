@@ -68,9 +68,8 @@ class Journal:
             try:
                 with open(checked(self.path), "rb") as file:
                     stat = os.fstat(file.fileno())
-                    if (
-                        stat.st_ino != self._inode or stat.st_size < self._offset
-                    ):  # it was replaced or cut
+                    # it was replaced or cut
+                    if stat.st_ino != self._inode or stat.st_size < self._offset:
                         self._forget()
                         self._inode = stat.st_ino
                     file.seek(self._offset)

@@ -517,9 +517,8 @@ def of_same_queries(
     for name, members in places.items():
         values = {score: column[list(members)] for score, column in found.values.items()}
         compared.append(Method(name, values, tuple(found.names[at] for at in members)))
-    classes = np.array([*found.class_names, ""])[
-        found.labels.clip(-1)
-    ]  # no class is a negative number
+    # no class is a negative number
+    classes = np.array([*found.class_names, ""])[found.labels.clip(-1)]
     notes = [f"On {found.words}."]
     trained = [f"{one.name}: {', '.join(one.runs)}" for one in compared if one.trainings > 1]
     if trained:

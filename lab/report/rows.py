@@ -75,16 +75,16 @@ def query_set(
     scores = scores or {}
     stored = config.get("data") or {}
     data = dict(stored) if isinstance(stored, Mapping) else {"name": stored}
-    data["corrections"] = data.pop("leave_out", None) or data.get(
-        "corrections"
-    )  # as version 0.2 called them
+    # as version 0.2 called them
+    data["corrections"] = data.pop("leave_out", None) or data.get("corrections")
     if data.get("name") == OUTSIDE and data.get("digest"):
         data.pop("what", None)  # a word for the same images
+    # a table's name is made of its content, and a folder may be moved
     for name in (
         "root",
         "path",
         "corrections",
-    ):  # a table's name is made of its content, and a folder may be moved
+    ):
         data[name] = Path(str(data[name])).name if data.get(name) else None
 
     passed = set(TRAINED_ON)  # knobs that change no query
@@ -134,9 +134,8 @@ def letters(sets: Sequence[str | None]) -> list[str]:
         group_of[one] = at
     if len(groups) < 2:
         return [""] * len(sets)
-    names = [
-        ascii_uppercase[at % 26] * (1 + at // 26) for at in range(len(groups))
-    ]  # A to Z, AA to ZZ
+    # A to Z, AA to ZZ
+    names = [ascii_uppercase[at % 26] * (1 + at // 26) for at in range(len(groups))]
     return [names[group_of[one]] if one else "" for one in sets]
 
 

@@ -103,9 +103,8 @@ def jaccard_distances(rows: csr_array, columns: csr_array, nodes: np.ndarray) ->
     for row, node in enumerate(nodes):
         others = []
         minima = []
-        for entry in range(
-            rows.indptr[node], rows.indptr[node + 1]
-        ):  # the members of the node's set
+        # the members of the node's set
+        for entry in range(rows.indptr[node], rows.indptr[node + 1]):
             member = rows.indices[entry]
             span = slice(columns.indptr[member], columns.indptr[member + 1])
             others.append(columns.indices[span])
@@ -126,9 +125,8 @@ def distances(
     matrix is kept.
     """
     vectors = graph.vectors.cpu().numpy()
-    space = Space.of(
-        vectors, "euclidean", graph.vectors.device
-    )  # its unit cancels in the ratio of distances
+    # its unit cancels in the ratio of distances
+    space = Space.of(vectors, "euclidean", graph.vectors.device)
     queries = space.queries(vectors)
     items = space.items
     blocks = torch.arange(len(queries)).split(ROWS)

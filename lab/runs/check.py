@@ -93,9 +93,8 @@ def _small_files(run: Run) -> Iterator[Damage]:
         if wrong := _refused(run.read, f"scores/{path.name}"):
             yield Damage(f"scores/{path.name}", wrong)
     records = run.file("metrics.jsonl")
-    *lines, _ = (
-        records.read_bytes().split(b"\n") if records.is_file() else [b""]
-    )  # a kill tears the last
+    # a kill tears the last
+    *lines, _ = records.read_bytes().split(b"\n") if records.is_file() else [b""]
     if broken := [number for number, line in enumerate(lines, 1) if stored_record(line) is None]:
         yield Damage(
             records.name,

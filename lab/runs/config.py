@@ -158,9 +158,8 @@ class Choice:
                 f"{section.name} must be a name or a mapping of knobs, got {quoted(value)}."
             )
         # Which entry of the catalogue?
-        values = {
-            str(key): value for key, value in (value or {}).items()
-        }  # YAML has keys of other kinds
+        # YAML has keys of other kinds
+        values = {str(key): value for key, value in (value or {}).items()}
         name = None
         if section.package:
             name = values.pop("name", None if section.many else section.default)
@@ -239,9 +238,8 @@ class Choice:
             return
         for declared in describe(type(self.knobs)):
             value = self.values.get(declared.name)
-            if (
-                not isinstance(value, str) or declared.choices or declared.name == "device"
-            ):  # cuda:1
+            # cuda:1
+            if not isinstance(value, str) or declared.choices or declared.name == "device":
                 continue
             is_file = declared.path and os.path.exists(os.path.expanduser(value))
             if kind_of(value) == PROGRAM and not value.startswith("{") and not is_file:
@@ -354,9 +352,8 @@ class RunConfig:
         for name, section in SECTIONS.items():
             chosen[name] = _chosen(section, sections.get(name), stored)
         device = chosen["training"].knobs.device
-        if not re.fullmatch(
-            r"auto|cpu|cuda(:\d{1,4})?", device
-        ):  # the machine that trains checks that it exists
+        # the machine that trains checks that it exists
+        if not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?", device):
             raise ValueError(
                 f"training: device must be auto, cpu, cuda or cuda:N, got {quoted(device)}."
             )
@@ -545,10 +542,11 @@ class RunConfig:
         defaults = {knob: field.default for knob, field in type(choice.knobs).model_fields.items()}
         if choice.section == "encoder" and _lengths_matter(self.loss.name):
             defaults["normalise"] = False
+        # the knobs of an entry that is not installed have no defaults
         for (
             knob,
             value,
-        ) in choice.values.items():  # the knobs of an entry that is not installed have no defaults
+        ) in choice.values.items():
             if knob in defaults and value == defaults[knob]:
                 continue
             yield f"--no-{prefix}.{knob}" if value is False else f"--{prefix}.{knob}"

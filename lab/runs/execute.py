@@ -195,9 +195,8 @@ def execute(
         yield from _along(run, stop, processes)
         return
     with Writer(run) as writer:
-        if (
-            not run.snapshot().under_way
-        ):  # else a request that was left while it waited is for this training
+        # else a request that was left while it waited is for this training
+        if not run.snapshot().under_way:
             stop_request.clear(run)
         if changed:
             run.write_config(run.config)

@@ -374,9 +374,8 @@ class Run:
         content = b""
         if path.is_file():
             with open(self.file("metrics.jsonl"), "rb") as file:
-                content = file.read(
-                    MOST_LISTED
-                )  # a file with a hole in it can be larger than any memory
+                # a file with a hole in it can be larger than any memory
+                content = file.read(MOST_LISTED)
         records = map(stored_record, content.split(b"\n"))
         return [record for record in records if record and kind in (None, record["kind"])]
 
@@ -475,9 +474,8 @@ class Run:
 
         Version 0.2 gave every such image a class of its own without a name, behind all others.
         """
-        labels = labels.astype(
-            np.int64, copy=False
-        )  # another writer may store them as uint8, which holds no -1
+        # another writer may store them as uint8, which holds no -1
+        labels = labels.astype(np.int64, copy=False)
         last = labels.max(initial=-1)
         if last < 0 or (labels == last).sum() > 1 or not (self.path / "images.json").is_file():
             return labels  # the last class has several images, so it is no single image's own

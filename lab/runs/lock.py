@@ -50,9 +50,8 @@ def held(folder: Path) -> bool:
     except OSError:
         return False  # nobody ever took it
     try:
-        fcntl.flock(
-            descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB
-        )  # several may look at once; closing gives it back
+        # several may look at once; closing gives it back
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return isinstance(error, BlockingIOError)
     finally:

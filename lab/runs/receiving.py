@@ -150,9 +150,8 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
         ):
             yield archive
     except DAMAGED as error:
-        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(
-            error
-        )  # lists what was tried
+        # lists what was tried
+        known = isinstance(error, tarfile.ReadError) and "could not be opened" in str(error)
         why = "" if known else f" ({explain(error).rstrip('.')})"
         raise ValueError(
             f"{path} cannot be unpacked, since it is no ZIP or tar, or is damaged{why}."
@@ -167,9 +166,8 @@ def _check_list(path: Path) -> None:
     """
     with open(path, "rb") as file:
         whole = file.seek(0, 2)
-        file.seek(
-            max(0, whole - 66_000)
-        )  # its end has at most 65,557 bytes, and one of 4 GB another 76 before it
+        # its end has at most 65,557 bytes, and one of 4 GB another 76 before it
+        file.seek(max(0, whole - 66_000))
         end = file.read()
     place = end.rfind(b"PK\x05\x06")
     listed = int.from_bytes(end[place + 12 : place + 16], "little")

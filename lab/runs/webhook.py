@@ -29,9 +29,8 @@ def address() -> str:
     """
     value = setting("webhook").strip()
     parts = urlsplit(value)
-    if value and (
-        parts.scheme not in ("http", "https") or not parts.hostname
-    ):  # it may hold a secret: not repeated
+    # it may hold a secret: not repeated
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ValueError(
             "LAB_WEBHOOK must be an address that begins with http:// or https:// and names a host."
         )

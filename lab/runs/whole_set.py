@@ -57,9 +57,8 @@ class Levels(nn.Module):
         last, maps = self.encoder.backbone.model.forward_intermediates(images, extra_blocks=True)
         stages = maps[1:]  # the first map is the stem
         means = torch.cat([seen.mean((-2, -1)) for seen in stages], 1)
-        squares = torch.cat(
-            [seen.square().mean((-2, -1)) for seen in stages], 1
-        )  # `std` takes ten times as long
+        # `std` takes ten times as long
+        squares = torch.cat([seen.square().mean((-2, -1)) for seen in stages], 1)
         spreads = (squares - means.square()).clamp(min=0).sqrt()
         grid = nn.functional.adaptive_avg_pool2d(stages[4], 3).flatten(1)
         return torch.cat([means, spreads, grid, last.mean((-2, -1))], 1)

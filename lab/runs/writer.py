@@ -134,9 +134,8 @@ class Writer:
         self._last_status = now
         after = {**self.run.find("status.json"), **values, "state": state, "updated": time.time()}
         write_json(self.path / "status.json", after)
-        if (
-            state in ENDED
-        ):  # perhaps not the final state: a run that is killed is first found without a process
+        # perhaps not the final state: a run that is killed is first found without a process
+        if state in ENDED:
             self._end = after
         else:
             self._before = state
@@ -163,9 +162,8 @@ class Writer:
             if record.get("step", 0) <= step and record["kind"] not in made_again:
                 records.append(record)
         saved = {"kind": "saved", "step": step, "name": "last"}
-        if step and not any(
-            saved.items() <= record.items() for record in records
-        ):  # a kill came after the checkpoint
+        # a kill came after the checkpoint
+        if step and not any(saved.items() <= record.items() for record in records):
             records.append({**saved, "at": round(time.time(), 3)})
         write_bytes(self.path / "metrics.jsonl", b"".join(map(_line, records)))
         for number, path in (*self.run.batches().items(), *self.run.frames().items()):

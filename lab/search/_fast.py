@@ -122,9 +122,8 @@ def rank_all(
             then such positions.
     """
     items = space.items
-    place = (
-        task.self_index
-    )  # every query that is in the gallery has to stand at its own place there
+    # every query that is in the gallery has to stand at its own place there
+    place = task.self_index
     at_home = bool(((place == np.arange(len(place))) | (place < 0)).all())
     same = (
         len(queries) == len(items) and at_home and (queries is items or torch.equal(queries, items))
@@ -139,9 +138,8 @@ def rank_all(
     total = len(queries) * len(items)
     counting = threading.Lock()
     caller = threading.current_thread()
-    adding = [
-        threading.Lock() for _ in range(-(-len(queries) // TILE))
-    ]  # one thread at a time counts for a query
+    # one thread at a time counts for a query
+    adding = [threading.Lock() for _ in range(-(-len(queries) // TILE))]
 
     def take(place: tuple[int, int]) -> None:
         nonlocal done
@@ -159,9 +157,8 @@ def rank_all(
             scan.add(tile, rows.start, columns.start)
         with counting:
             done += tile.size * (2 if both else 1)
-        if (
-            progress and threading.current_thread() is caller
-        ):  # a page can be written to by its own thread only
+        # a page can be written to by its own thread only
+        if progress and threading.current_thread() is caller:
             progress(done, total)
 
     # Where a set is ranked among itself, the upper triangle of tiles is enough.

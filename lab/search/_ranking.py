@@ -60,9 +60,8 @@ class Task:
 
     def among(self, places: np.ndarray) -> Task:
         """Return the task for a part of the gallery, int64 [h], ascending, which must hold every relevant item."""
-        place = np.full(
-            len(self.gallery_labels) + 1, -1
-        )  # the last entry serves -1, a query outside the gallery
+        # the last entry serves -1, a query outside the gallery
+        place = np.full(len(self.gallery_labels) + 1, -1)
         place[places] = np.arange(len(places))
         labels = self.gallery_labels[places]
         own = place[self.self_index]
@@ -409,9 +408,8 @@ def rank_all(
     ranker = Ranker(task, space, queries, items.__getitem__, k, ties=ties)
     done = 0
     for rows, columns in tiles(np.arange(len(queries)), np.arange(len(items))):
-        ranker.add(
-            rows, columns, items[columns[0] : columns[-1] + 1]
-        )  # a view: gathered rows would be a copy
+        # a view: gathered rows would be a copy
+        ranker.add(rows, columns, items[columns[0] : columns[-1] + 1])
         done += len(rows) * len(columns)
         if progress:
             progress(done, len(queries) * len(items))

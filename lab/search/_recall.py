@@ -72,8 +72,7 @@ def _looked_up(
     known = stored.find(kept, dict[Text, Number])
     if key not in known:
         known[key] = recall(index, gallery, k, queries, seed)
-        with suppress(
-            OSError
-        ):  # a folder that cannot be written: it is measured again the next time
+        # a folder that cannot be written: it is measured again the next time
+        with suppress(OSError):
             write_json(kept, known)
     return known[key]

@@ -248,18 +248,16 @@ def make_room(
     items: np.ndarray,
     codes: np.ndarray,
 ) -> None:
-    drop_below(
-        query, floors[query], counts, scores, columns
-    )  # it may have risen since they were taken
+    # it may have risen since they were taken
+    drop_below(query, floors[query], counts, scores, columns)
     if counts[query] - k <= (scores.shape[1] - k) // 2:
         return
     bound = largest(scores[query, : counts[query]].copy(), k) - 2 * margin
     drop_below(query, bound, counts, scores, columns)
     kept = counts[query]
     floors[query] = max(floors[query], bound)
-    if (
-        kept - k > (scores.shape[1] - k) // 2
-    ):  # a crowd within the margin: only exact scores thin it out
+    # a crowd within the margin: only exact scores thin it out
+    if kept - k > (scores.shape[1] - k) // 2:
         keep_best(query, k, counts, scores, columns, queries, items, codes)
         lowest = scores[query, 0]
         for c in range(k):

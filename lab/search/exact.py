@@ -47,9 +47,8 @@ class Exact(Index):
         k = min(self.knobs.k, len(self._built()))
         ties = self.knobs.ties
         way = self._way(queries, self.space.items)
-        if (
-            task.left_out and len(task.items) and way is not _ranking.rank_all
-        ):  # compiled code counts every item
+        # compiled code counts every item
+        if task.left_out and len(task.items) and way is not _ranking.rank_all:
             from lab.search import _fast
 
             return _ranking.rank_counted(

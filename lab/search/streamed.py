@@ -48,9 +48,8 @@ class Streamed(Index):
             min(self.knobs.k, size),
             ties=self.knobs.ties,
         )
-        for left in range(
-            0, size, _ranking.ITEM_ROWS
-        ):  # each row is read once, however many the queries
+        # each row is read once, however many the queries
+        for left in range(0, size, _ranking.ITEM_ROWS):
             columns = np.arange(left, min(size, left + _ranking.ITEM_ROWS))
             items = self.rows(torch.from_numpy(columns))
             for top in range(0, queries, _ranking.QUERY_ROWS):

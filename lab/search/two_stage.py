@@ -57,9 +57,8 @@ class TwoStage(Index):
         _check_probes(self.knobs.probes, len(anchors))
         self.learnt = {"anchors": anchors}
         anchors = anchors.astype(wide(gallery.vectors[:0]).dtype)
-        self.anchors = self.space.holding(
-            anchors
-        )  # one origin, so that a query is prepared once for both stages
+        # one origin, so that a query is prepared once for both stages
+        self.anchors = self.space.holding(anchors)
         list_of = self.nearest_anchors(gallery.vectors, 1)[:, 0]
         order = np.argsort(list_of, kind="stable")
         self.list_of = list_of

@@ -92,9 +92,8 @@ class Bench:
                 f"There is a run {path} already, with {knob} {quoted(there)} and not {quoted(here)}; choose another "
                 "name, or put the old runs away with `lab runs trash`."
             )
-        if (
-            self.launcher is None
-        ):  # a person has typed the same again, so this process may run a program that it names
+        # a person has typed the same again, so this process may run a program that it names
+        if self.launcher is None:
             run.config = config
         return run
 

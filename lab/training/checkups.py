@@ -57,9 +57,8 @@ class Checkups:
         values: dict[str, Any] = signs.of_batch(
             embeddings.float().cpu().numpy(), labels.cpu().numpy()
         )
-        with torch.random.fork_rng(
-            devices=[]
-        ):  # a loss that draws numbers draws the same ones without check-ups
+        # a loss that draws numbers draws the same ones without check-ups
+        with torch.random.fork_rng(devices=[]):
             values |= signs.out_of_reach(loss, embeddings, labels)
             if step == 1:
                 for name, value in signs.of_loss(loss, embeddings, labels).items():
@@ -100,9 +99,8 @@ class Checkups:
             return
         validator = self.parts.validator
         # The data.
-        sample = self._training_images(
-            2 * signs.SAMPLE
-        )  # more images, among which copies are searched
+        # more images, among which copies are searched
+        sample = self._training_images(2 * signs.SAMPLE)
         if sample is not None:
             items, loader = sample
             counts = np.unique(loader.image_set.labels[self.parts.items], return_counts=True)[1]

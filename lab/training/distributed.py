@@ -166,9 +166,8 @@ class Processes:
     def whole(self, part: EmbeddingSet | None, device: torch.device) -> EmbeddingSet:
         """Gather the embeddings of everyone's parts, in order; `part` is None if a process had no image."""
         width = torch.tensor([0 if part is None else part.vectors.shape[1]], device=device)
-        dist.all_reduce(
-            width, dist.ReduceOp.MAX
-        )  # a process without images does not know it: pooling may change it
+        # a process without images does not know it: pooling may change it
+        dist.all_reduce(width, dist.ReduceOp.MAX)
         if part is None:
             nothing = np.zeros(0, np.int64)
             part = EmbeddingSet(np.zeros((0, int(width)), np.float32), nothing, nothing)

@@ -115,9 +115,8 @@ def peak_of(loss: nn.Module, labels: torch.Tensor, dim: int) -> Peak | MeasuredP
         taken = [allocated_bytes(loss, labels[:size], dim) for size in sizes]
     except Exception:  # the step itself reports the error, better than a forecast
         return MeasuredPeak((), guess=True)
-    grows = any(
-        hasattr(inner, "images_of_batch") for inner in loss.modules()
-    )  # a memory that fills
+    # a memory that fills
+    grows = any(hasattr(inner, "images_of_batch") for inner in loss.modules())
     return MeasuredPeak(tuple(np.polyfit(sizes, taken, len(sizes) - 1)), guess=grows)
 
 

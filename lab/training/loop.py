@@ -290,9 +290,8 @@ class Trainer:
                 weights = []
                 for group in parts.optimiser.param_groups:
                     weights += group["params"]
-                norm = self.precision.clip(
-                    parts.optimiser, weights, knobs.clip
-                )  # the norm before it is clipped
+                # the norm before it is clipped
+                norm = self.precision.clip(parts.optimiser, weights, knobs.clip)
                 if not (math.isfinite(norm) or self.precision.scales):
                     raise self._stop(
                         f"the gradient's norm is {norm}", step, result.embeddings, batch

@@ -32,9 +32,8 @@ def seeded(seed: int, *key: int, device: torch.device | str = "cpu") -> Iterator
     numpy_state = np.random.get_state()
     with torch.random.fork_rng(devices=_indices(device)):
         if torch.device(device).type == "cpu":
-            torch.default_generator.manual_seed(
-                mixed
-            )  # `torch.manual_seed` also records every call for CUDA
+            # `torch.manual_seed` also records every call for CUDA
+            torch.default_generator.manual_seed(mixed)
         else:
             torch.manual_seed(mixed)
         random.seed(mixed)
@@ -81,9 +80,8 @@ def deterministic() -> Iterator[None]:
     filling: Any = torch.utils.deterministic  # whose stubs lack the attribute
     benchmark = torch.backends.cudnn.benchmark
     filled = filling.fill_uninitialized_memory
-    torch.set_deterministic_debug_mode(
-        "warn"
-    )  # `use_deterministic_algorithms` would load torch's compiler
+    # `use_deterministic_algorithms` would load torch's compiler
+    torch.set_deterministic_debug_mode("warn")
     torch.backends.cudnn.benchmark = False
     filling.fill_uninitialized_memory = False
     try:

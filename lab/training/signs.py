@@ -167,9 +167,8 @@ def of_batch(vectors: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     precision = precision[~np.isnan(precision)]
     if len(precision):
         signs["precision"] = float(precision.mean())
-    spread_out = np.unique(
-        np.linspace(0, len(labels) - 1, SAMPLE).astype(int)
-    )  # classes may have one image each
+    # classes may have one image each
+    spread_out = np.unique(np.linspace(0, len(labels) - 1, SAMPLE).astype(int))
     signs |= geometry(vectors[spread_out])
     signs.pop("hub", None)
     return signs

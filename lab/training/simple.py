@@ -36,13 +36,11 @@ def train(
         chunk: images embedded at once, with the loss still over the whole batch; None embeds them all at once.
     """
     encoder, loss, optimiser = parts.encoder.train(), parts.loss.train(), parts.optimiser
-    positions = (
-        parts.items[parts.sampler.batch(step)] for step in range(steps)
-    )  # some images of some classes
+    # some images of some classes
+    positions = (parts.items[parts.sampler.batch(step)] for step in range(steps))
     for step, batch in enumerate(parts.loader.batches(positions), start=1):
-        labels = torch.from_numpy(
-            np.searchsorted(parts.classes, batch.labels.numpy())
-        )  # classes as 0, 1, 2, ...
+        # classes as 0, 1, 2, ...
+        labels = torch.from_numpy(np.searchsorted(parts.classes, batch.labels.numpy()))
         for group in optimiser.param_groups:
             group["lr"] = group["base_lr"] * parts.schedule.factor(step, steps)
         optimiser.zero_grad()

@@ -522,9 +522,8 @@ def label_noise(of: History) -> Found | None:
     before = _gap(of, "untrained")
     from_the_start = before is not None and before[0] < TWICE * before[1] and seen < TWICE * unseen
     gain = of.gain("untrained")
-    learns = not _classifies(of) or (
-        gain is not None and gain.low > 0
-    )  # losses of classes begin by getting worse
+    # losses of classes begin by getting worse
+    learns = not _classifies(of) or (gain is not None and gain.low > 0)
     if not from_the_start and not (learns and seen < NOISE * unseen):
         return None
     return Found(

@@ -21,9 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault(
-    "LAB_KERNELS", "plain"
-)  # compiled loops write nothing, and take longer to load than the run
+# compiled loops write nothing, and take longer to load than the run
+os.environ.setdefault("LAB_KERNELS", "plain")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np

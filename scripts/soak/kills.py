@@ -53,9 +53,8 @@ def killed_at_point(bench: Bench, point: int) -> tuple[int, str]:
         train(run)
 
     status = in_child(dying)
-    if (
-        status == 0
-    ):  # the status is written by the clock, so that a quicker run makes fewer operations
+    # the status is written by the clock, so that a quicker run makes fewer operations
+    if status == 0:
         return 0, ""
     if status != -9:
         return 0, f"was not killed but ended with {status}"

@@ -23,9 +23,8 @@ def nodes(count: int) -> Iterator[tuple[Any, list[Any]]]:
     os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "300")
     os.environ.setdefault("RAY_agent_register_timeout_ms", "300000")
     os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
-    os.environ.setdefault(
-        "RAY_worker_niceness", "0"
-    )  # else 15, which gets no time at all beside other work
+    # else 15, which gets no time at all beside other work
+    os.environ.setdefault("RAY_worker_niceness", "0")
     import ray
     from ray.cluster_utils import Cluster
 

@@ -128,10 +128,11 @@ def sections(folder: Path | str, seeds: int = SEEDS, only: Sequence[str] = ()) -
     Raises:
         ValueError: no such study, or a results file is damaged.
     """
+    # power and Holm's method take all of them
     wanted, found = (
         select(only),
         judgements(folder, seeds),
-    )  # power and Holm's method take all of them
+    )
     return [
         _section(name, found[name], read([study], folder), seeds) for name, study in wanted.items()
     ]

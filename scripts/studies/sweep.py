@@ -155,9 +155,8 @@ def _missing(studies: dict[str, Study], folder: Path | str, seeds: int) -> list[
 
 def _made(training: Training, rows: np.ndarray, device: torch.device) -> Trial:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # batches without a positive, where classes are small: nothing to act on
+        # batches without a positive, where classes are small: nothing to act on
+        warnings.simplefilter("ignore")
         return run(training, rows if training.arm.tier == "head" else None, str(device))
 
 

@@ -175,9 +175,8 @@ class Spoilt(ImageSet):
         base, splits = self.base, dict(self.base.splits)
         held, trained = splits["validation"].query, splits["train"].query
         classes = np.unique(base.labels[held])
-        taken = held[
-            np.isin(base.labels[held], classes[: round(self.copied * len(classes))])
-        ]  # whole classes
+        # whole classes
+        taken = held[np.isin(base.labels[held], classes[: round(self.copied * len(classes))])]
         labels = np.concatenate([base.labels, base.labels[taken]])
         more = len(base.labels) + np.arange(len(taken))
         self._items = np.concatenate([np.arange(len(base.labels)), taken])
@@ -456,9 +455,8 @@ def judged(root: Path, data: str, at: int, way: Way) -> tuple[int, int, list[str
         for path in sorted(root.glob(f"{data}-*-{at}-?"))
         if "twin" not in path.name
     ]
-    found = [
-        faults(run) for run in made if run.metrics("checkup")
-    ]  # a set of few classes refuses some
+    # a set of few classes refuses some
+    found = [faults(run) for run in made if run.metrics("checkup")]
     firsts = [one[0] if one else "nothing" for one in found]
     wrong = [first for first in firsts if first not in way.expected]
     return len(firsts) - len(wrong), len(firsts), wrong

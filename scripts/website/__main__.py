@@ -107,9 +107,8 @@ def generate(source: Path, html: Path) -> None:
         text = re.sub("<th[^>]*></th>", "<td></td>", text).replace("</head>", waiting, 1)
         depth = "../" * (len(page.relative_to(html).parts) - 1) or "./"
         page.write_text(text.replace(WORKER, f"{depth}live/iframe-worker.js"), "utf-8")
-    for script in html.glob(
-        "assets/javascripts/bundle.*.js"
-    ):  # every block of code was a landmark without a name
+    # every block of code was a landmark without a name
+    for script in html.glob("assets/javascripts/bundle.*.js"):
         text = script.read_text("utf-8").replace(
             '"nav",{class:"md-code__nav"', '"div",{class:"md-code__nav"'
         )

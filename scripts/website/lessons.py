@@ -125,9 +125,8 @@ def page_of(path: Path, figures: Any) -> tuple[str, dict[str, bytes]]:
             text, picture = _output(output, cell.source, f"{path.stem}-{number}.png")
             parts.append(text)
             pictures |= picture
-    text = (
-        "\n\n".join(filter(None, parts)) + "\n"
-    )  # in which words that set something lead to the next figure
+    # in which words that set something lead to the next figure
+    text = "\n\n".join(filter(None, parts)) + "\n"
     return re.sub(
         "<a (?=data-set=)", lambda at: f"<a href='#{re.findall(PLACE, text[at.end() :])[0]}' ", text
     ), pictures

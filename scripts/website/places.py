@@ -118,7 +118,6 @@ def pages() -> dict[str, str]:
         body = "\n".join(section(text, heading) for heading in headings)
         body = body.removeprefix(f"## {title}\n") if len(headings) > 1 else body.split("\n", 1)[1]
         made[page] = f"# {title}\n\n{rewritten(body, source, page)}"
-    fences = re.compile(
-        r"^```python [^\n]*$", re.MULTILINE
-    )  # CONTRIBUTING names the file behind the language
+    # CONTRIBUTING names the file behind the language
+    fences = re.compile(r"^```python [^\n]*$", re.MULTILINE)
     return {page: fences.sub("```python", text) for page, text in made.items()}

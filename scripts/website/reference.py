@@ -42,9 +42,8 @@ def pages() -> dict[str, str]:
 
 def _page(part: str) -> str:
     module = importlib.import_module(f"lab.{part}")
-    doc = re.sub(
-        r":\n(?= +>>>)", ":\n\n", inspect.cleandoc(module.__doc__ or "")
-    )  # else Markdown sees no code
+    # else Markdown sees no code
+    doc = re.sub(r":\n(?= +>>>)", ":\n\n", inspect.cleandoc(module.__doc__ or ""))
     blocks = [f"::: {path}\n{OPTIONS}" for path in dict.fromkeys(_public(module))]
     return f"# lab.{part}\n\n{doc}\n\n" + "\n".join(blocks)
 

@@ -33,9 +33,8 @@ def page() -> str:
         ]
         for row in group:
             width = row.dim or "not told"
-            scores = ", ".join(
-                score.replace(" ", "&nbsp;") for score in row.scores.split(", ")
-            )  # each on one line
+            # each on one line
+            scores = ", ".join(score.replace(" ", "&nbsp;") for score in row.scores.split(", "))
             last = (
                 row.told_source,
                 row.measured,

@@ -190,8 +190,7 @@ def test_a_foreign_page_does_not_reach_streamlit_which_would_ask_outside_for_our
         "query_string": b"",
         "headers": headers,
     }
-    with ThreadPoolExecutor(
-        1
-    ) as other:  # a browser test before this one may have left a loop running in this thread
+    # a browser test before this one may have left a loop running in this thread
+    with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, access.AccessControl(streamlit, "")(scope, None, send)).result()
     assert [message["type"] for message in sent] == ["websocket.close"]

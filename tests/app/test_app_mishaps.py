@@ -46,9 +46,8 @@ def test_a_run_that_points_outside_the_allowed_folders_shows_no_image(runs, open
     written = lab.runs.open(config.parent).config.as_yaml()
     section = written[: written.index("augmentation:")]
     config.write_text(written.replace(section, "data:\n  name: class_folders\n  root: /etc\n"))
-    (
-        runs / "recall" / "embeddings" / "test.safetensors"
-    ).touch()  # or what another test has read would be shown
+    # or what another test has read would be shown
+    (runs / "recall" / "embeddings" / "test.safetensors").touch()
     for page in ("browse", "map", "inspect", "two_stage"):
         shown = open_page(page, run="recall")
         assert "may read" in shown.words() and not shown.test.exception, f"{page}: {shown.words()}"

@@ -83,9 +83,8 @@ def test_changed_queries_are_measured_among_the_common_pictures(runs, open_page,
 def test_map_and_runs_say_which_pictures_they_compare(runs, open_page):
     page = open_page("map", run="before", split="test", beside="run:after")
     assert page.calm and SAID in plain(page) and len(page.gallery("two maps drawn")["title"])
-    page = open_page(
-        "runs", runs="before,after", compared="Same queries"
-    )  # the newest run comes first
+    # the newest run comes first
+    page = open_page("runs", runs="before,after", compared="Same queries")
     assert (
         page.calm
         and "joined by name and content; not joined: 16 of after, 8 of before" in plain(page)

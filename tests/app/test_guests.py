@@ -116,9 +116,10 @@ def test_a_guest_is_told_and_the_owner_is_not(few):
 
     half = f"GET / HTTP/1.1\r\nHost: {server.name}\r\n".encode()
     form = f"POST / HTTP/1.1\r\nHost: {server.name}\r\nContent-Length: 9\r\n\r\ntoken".encode()
+    # strangers, who have no token
     with (
         opened(server.port, 300, half),
         opened(server.port, 300, form),
-    ):  # strangers, who have no token
+    ):
         assert "recall" in _words(server, owner) and server.ask("/_stcore/health").status == 200
     assert len(server.log()) < 2_000, "one sentence about it"

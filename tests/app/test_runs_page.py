@@ -204,9 +204,8 @@ def test_methods_are_compared_and_what_they_lack_is_queued(runs, open_page, no_w
     configs = {name: lab.runs.open(runs / name).config for name in queued}
     assert {config.seed for config in configs.values()} == {1, 2}
     assert configs["recall-seed-1"].loss.name == "recall_at_k"
-    for (
-        name
-    ) in queued:  # as if it had been trained: the embeddings of a network that differs a little
+    # as if it had been trained: the embeddings of a network that differs a little
+    for name in queued:
         folder, of = runs / name, runs / name.partition("-")[0]
         config = (folder / "config.yaml").read_text()
         shutil.rmtree(folder)

@@ -37,9 +37,8 @@ def ask(path: str) -> tuple[int, dict[str, str], bytes]:
         "http_version": "1.1",
     }
     answer = Starlette(routes=list(served.ROUTES))(scope, receive, send)
-    with ThreadPoolExecutor(
-        1
-    ) as other:  # a browser test before this one may have left a loop running in this thread
+    # a browser test before this one may have left a loop running in this thread
+    with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, answer).result()
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, b"".join(one.get("body", b"") for one in sent[1:])

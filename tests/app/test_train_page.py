@@ -93,10 +93,11 @@ def test_a_recipe_fills_the_whole_form(no_runs, open_page, monkeypatch, name):
     if "root" in {
         knob.name for knob in describe(lab.runs.SECTIONS["data"].knobs_of(given["data"]["name"]))
     }:
+        # the images are everybody's own
         given = {
             **given,
             "data": {**given["data"], "root": str(no_runs)},
-        }  # the images are everybody's own
+        }
     assert page.calm and shown_config(page) == RunConfig.of(given) != RunConfig.of(), page.words()
     page.test.session_state["settings open"] = True
     look_at(page, "Training").test.text_input(key="form.training.steps").set_value("7").run()
@@ -362,10 +363,11 @@ def test_preflight_runs_beside_the_page_and_reports(no_runs, open_page, count_ca
 def test_into_the_queue_and_about_in_it(no_runs, open_page, no_worker):
     with lab.runs.Writer(lab.runs.create(RunConfig.of(), no_runs, "over")) as ending:
         ending.status("finished", phase="finished")
+        # the first one is watched, also while the process of a finished one ends
         for name in (
             "first",
             "second",
-        ):  # the first one is watched, also while the process of a finished one ends
+        ):
             page = open_page("train", **ALL)
             page.test.text_input(key="name").set_value(name).run()
             assert "over" not in page.words()

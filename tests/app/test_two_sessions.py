@@ -30,11 +30,12 @@ PAGES = [module.name for module in pkgutil.iter_modules(app.views.__path__) if m
 
 def found_jobs() -> dict[str, object]:
     for module in pkgutil.walk_packages(app.__path__, "app."):
+        # these draw, or serve, when they load
         if module.name.rpartition(".")[2] not in (
             "page",
             "main",
             "__main__",
-        ):  # these draw, or serve, when they load
+        ):
             importlib.import_module(module.name)
     return {f"{one.__module__}.{one.__qualname__}": one for one in background.JOBS}
 
@@ -138,9 +139,8 @@ def dashboard(runs, monkeypatch):
     """The dashboard with guests; `open(name, guest, address)` draws a page for one of them."""
     monkeypatch.setattr(access, "_owner", "the owner's cookie")
     monkeypatch.setattr(files, "guest", access.is_guest)
-    monkeypatch.setattr(
-        whole_set, "has_network", lambda: False
-    )  # the run's own small network is quicker
+    # the run's own small network is quicker
+    monkeypatch.setattr(whole_set, "has_network", lambda: False)
     for job in JOBS.values():
         job.clear()
 

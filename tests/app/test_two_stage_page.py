@@ -46,9 +46,8 @@ def test_the_page_says_whose_anchors_and_shows_what_is_lost(runs, open_page):
 def test_learnt_anchors_are_used_and_losers_offered(runs, open_page):
     run = lab.runs.open(runs / "recall")
     stored = tensors(run.path / "embeddings" / "test.safetensors")
-    anchors = stored["query.vectors"][
-        ::3
-    ].copy()  # images of this split in their place spread the others out
+    # images of this split in their place spread the others out
+    anchors = stored["query.vectors"][::3].copy()
     kept = {"anchors": anchors, "anchor_labels": np.arange(len(anchors))}
     Writer(lab.runs.open(shutil.copytree(run.path, runs / "anchored"))).arrays(
         "embeddings", "test", stored | kept

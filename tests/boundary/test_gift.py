@@ -156,10 +156,11 @@ def test_every_command_refuses_in_a_sentence(harm, trained, places, monkeypatch,
             if kind != EITHER:
                 assert status == 2, (words, said)
                 sentence = "names the " in said or "give it again" in said
+                # other data, or not fit for it
                 assert sentence or words[0] in ("adapt", "papers"), (
                     words,
                     said,
-                )  # other data, or not fit for it
+                )
     assert [path.name for path in places["out"].iterdir()] == ["page.html"]
 
 
@@ -174,9 +175,8 @@ def test_no_export_runs_or_reads_what_a_stranger_names(harm, trained, places, mo
                 ["export", str(run.path), "--to", name, "--output", str(places["out"] / name)]
             )
         said = capsys.readouterr().err
-        own = [
-            one for one in seen if str(places["out"]) in one
-        ]  # a written program is tried, which the watch forbids
+        # a written program is tried, which the watch forbids
+        own = [one for one in seen if str(places["out"]) in one]
         assert seen == own, (name, seen)
         assert not (places["out"] / "ran").exists(), name
         assert own or status == 0 or "names the " in said or "give it again" in said, (name, said)

@@ -155,9 +155,8 @@ def test_a_report_reads_no_list_of_corrections_that_a_stranger_names(
     outside.mkdir()
     (outside / "list.csv").write_text("image,label\na,\n")
     config = yaml.safe_load((gift.path / "config.yaml").read_text())
-    shutil.copytree(
-        gift.path, gift.path.with_name("other")
-    )  # beside it, the report says how the gift differs
+    # beside it, the report says how the gift differs
+    shutil.copytree(gift.path, gift.path.with_name("other"))
     config["data"]["corrections"] = str(outside / "list.csv")
     (gift.path / "config.yaml").write_text(yaml.safe_dump(config))
     with watched(outside, monkeypatch) as seen:

@@ -48,9 +48,8 @@ def test_changes_are_shown_and_nothing_is_asked_for_without_one(serve, tab, fold
     page.reload()
     queue = page.get_by_text("The queue is paused (1 run waits)")
     expect(queue).to_be_visible()
-    expect(page.locator(".changes").filter(has_text="s")).to_have_count(
-        0
-    )  # nothing is worked on behind the page
+    # nothing is worked on behind the page
+    expect(page.locator(".changes").filter(has_text="s")).to_have_count(0)
     page.wait_for_timeout(2_000)
     before = len(sent)
     page.wait_for_timeout(5_000)

@@ -164,9 +164,8 @@ def test_correcting_planted_errors_is_measured(checked, again, wait_for, seed):
     if short:  # the first, those where the page turns, and the rest at once
         judge(range(1, 4))
         write([images.keys[item] for item in cards[3 : ON_A_PAGE - 2]])
-        page.goto(
-            page.url.partition("/check")[0] + "/check?show=labels&run=shop"
-        )  # on the first without an answer
+        # on the first without an answer
+        page.goto(page.url.partition("/check")[0] + "/check?show=labels&run=shop")
         settled(page)
         judge(range(ON_A_PAGE - 1, ON_A_PAGE + 3))
         write([key for key in truth if not key.startswith(f"{truth[key]}/")])

@@ -145,9 +145,8 @@ def test_two_runs_answer_one_query_side_by_side(opened, file, runs):
         for text in made.locator("#cards li span:not(.picture)").all_inner_texts()
     ]
     gains = [after - before for before, after in changes]
-    assert (
-        all(a >= b - 1 for a, b in zip(gains, gains[1:], strict=False)) and gains[0] > 0
-    )  # rounded to percents
+    # rounded to percents
+    assert all(a >= b - 1 for a, b in zip(gains, gains[1:], strict=False)) and gains[0] > 0
 
 
 def test_missed_images_are_those_of_the_class_that_come_too_late(opened, file, runs):

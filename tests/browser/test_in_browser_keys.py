@@ -51,10 +51,11 @@ def test_the_palette_is_a_combobox_that_gives_the_focus_back(dashboard, tab):
     expect(page).to_have_url(re.compile(rf"query={item}\b"))
     expect(page.locator(".query-title")).to_have_text(str(images.class_names[images.labels[item]]))
 
+    # and again: each choice leaves the page that the palette was drawn on
     for name in (
         "Map",
         "Inspect",
-    ):  # and again: each choice leaves the page that the palette was drawn on
+    ):
         page.keyboard.press("Control+k")
         page.keyboard.type(name)
         expect(options.first).to_contain_text(name)
@@ -138,9 +139,8 @@ def test_the_address_holds_zoom_filter_and_what_is_open(dashboard, tab):
     zoom, url = zoom_of(page), page.url
     page.locator(".legend .entry").first.click()  # a click that the server answers keeps them
     settled(page)
-    expect(page).to_have_url(
-        re.compile("zoom=")
-    )  # the server writes the address, and then the map its part
+    # the server writes the address, and then the map its part
+    expect(page).to_have_url(re.compile("zoom="))
     assert zoom_of(page) == zoom and "bars=" in page.url
 
     again = tab(url)

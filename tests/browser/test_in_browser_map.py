@@ -79,9 +79,8 @@ def test_lasso_to_grid_and_back(dashboard, tab, wait_for):
     # A deep link shows the same point, and leads on to what a loss does to it.
     again = tab(page.url)
     expect(again.locator(".query-title")).to_have_text(page.locator(".query-title").inner_text())
-    again.get_by_test_id("stMainBlockContainer").get_by_role(
-        "link", name="Inspect"
-    ).click()  # not the navigation's
+    # not the navigation's
+    again.get_by_test_id("stMainBlockContainer").get_by_role("link", name="Inspect").click()
     expect(again.locator(".bar").first).to_be_visible()
     expect(again).to_have_url(re.compile(r"/inspect\?.*batch=query"))
 

@@ -110,8 +110,7 @@ def test_figures_move_in_jupyterlab(page, wait_for):
     expect(cell.locator(".lab-code")).to_have_text(known.code())
     cell.get_by_role("button", name="Reset", exact=True).click()
     expect(cell.get_by_text("heard 1.0")).to_be_visible()
-    page.evaluate(
-        "document.body.dataset.jpThemeLight = 'false'"
-    )  # what choosing the dark theme does
+    # what choosing the dark theme does
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
     for one in (figure, computed):
         expect(one.locator("svg.main-svg").first).to_have_css("background-color", "rgb(21, 23, 26)")

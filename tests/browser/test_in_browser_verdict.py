@@ -21,9 +21,8 @@ def test_a_finding_is_seen_while_a_training_runs_and_goes_with_its_knob(serve, t
     broken = lab.runs.RunConfig.of({**SECTIONS, "loss": {"name": "smooth_ap", "tau": 1e-5}})
     training = lab.runs.execute(run := lab.runs.create(broken, root, "steep"))
     page = tab(serve(root).url + "/watch?watched=steep")
-    for record in (
-        training
-    ):  # it stands still after step 4, in the middle of its training, while somebody looks
+    # it stands still after step 4, in the middle of its training, while somebody looks
+    for record in training:
         if record.kind == "checkup" and record.step == 4:
             break
     assert run.state == "running"

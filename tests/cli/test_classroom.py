@@ -56,9 +56,10 @@ def course(folder):
     config.CourseDirectory.root = str(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        # of alembic
         patch.setenv(
             "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        )  # of alembic
+        )
         yield NbGraderAPI(config=config)
 
 

@@ -12,9 +12,8 @@ from lab.__main__ import main
 KINDS = lab.cli.load("list").KINDS
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(KINDS.keys() - {"figures", "recipes"})
-)  # which have tests of their own
+# which have tests of their own
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"figures", "recipes"}))
 def test_every_entry_is_listed_and_explained(kind, capsys):
     assert main(["list", kind, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

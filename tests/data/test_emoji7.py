@@ -44,9 +44,8 @@ def test_halves_are_class_disjoint_and_validation_comes_from_training(emoji):
     assert sizes == {"train": 253, "validation": 254, "test": 507}
     most = lab.data.create("emoji7", validation=0)
     assert set(most.splits) == {"train", "test"}
-    assert (
-        len(most.splits["test"]) == 3040
-    )  # the test half whose scores are published with the data
+    # the test half whose scores are published with the data
+    assert len(most.splits["test"]) == 3040
     np.testing.assert_array_equal(most.splits["test"].items, emoji.splits["test"].items)
 
 

@@ -39,9 +39,8 @@ def bomb(width: int, height: int) -> bytes:
 
 def test_exif_orientation_is_honoured(tmp_path):
     upright = np.asarray(open_rgb(two_colours(tmp_path / "a.png")))
-    turned = np.asarray(
-        open_rgb(two_colours(tmp_path / "b.png", orientation=6))
-    )  # rotate a quarter clockwise
+    # rotate a quarter clockwise
+    turned = np.asarray(open_rgb(two_colours(tmp_path / "b.png", orientation=6)))
     assert upright.shape == (4, 8, 3) and turned.shape == (8, 4, 3)
     np.testing.assert_array_equal(turned, np.rot90(upright, -1))
 

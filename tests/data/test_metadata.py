@@ -121,9 +121,8 @@ def test_a_turned_tiff_with_an_odd_tag_is_read(compression):
     data = bytearray(saved(drawing(), "TIFF", tiffinfo=tags, compression=compression))
     start = struct.unpack("<I", data[4:8])[0]
     (count,) = struct.unpack("<H", data[start : start + 2])
-    last = (
-        start + 2 + 12 * (count - 1)
-    )  # the last tag becomes a pointer to a directory that is none
+    # the last tag becomes a pointer to a directory that is none
+    last = start + 2 + 12 * (count - 1)
     data[last : last + 12] = entry(0x8769, 4, struct.pack("<I", len(data) - 3))
     assert open_rgb(bytes(data)).size == (6, 9)
 

@@ -59,9 +59,8 @@ def test_images_are_those_of_timm(name):
             np.testing.assert_array_equal(
                 mine.geometry(photo), theirs(photo), err_msg=f"{name} {size} {photo.size}"
             )
-            pixels = mine.geometry(
-                torch.from_numpy(np.array(photo)).permute(2, 0, 1)
-            )  # decoded before
+            # decoded before
+            pixels = mine.geometry(torch.from_numpy(np.array(photo)).permute(2, 0, 1))
             check_rounding(pixels, theirs(photo))
 
 

@@ -267,9 +267,8 @@ def test_more_shots_keep_the_images_of_fewer(name, put):
     top = put(name)
     one, two = (create(name, top, shots=shots).splits["train"].items for shots in (1, 2))
     assert set(one) < set(two) and len(one) == 2 and len(two) == 4
-    assert (
-        "train" not in create(name, top, shots=1).parts()
-    )  # few shots have no published count to check
+    # few shots have no published count to check
+    assert "train" not in create(name, top, shots=1).parts()
 
 
 def test_cifar_images_are_the_right_way_round(put):

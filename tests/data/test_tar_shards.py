@@ -120,9 +120,8 @@ def test_the_index_is_built_once_and_anew_for_other_files(stored, monkeypatch):
     store.pipe_file("/bucket/0.tar", content.replace(b"kind 2", b"kind 7"))  # as long as before
     assert "kind 7" in lab.data.create("tar_shards", root=stored).class_names
     store.pipe_file("/bucket/0.tar", content)
-    first.index.path.write_bytes(
-        first.index.path.read_bytes()[:50]
-    )  # cut short: made again, not a failure
+    # cut short: made again, not a failure
+    first.index.path.write_bytes(first.index.path.read_bytes()[:50])
 
 
 def test_batches_are_decoded_in_workers(folders, caches):

@@ -5,9 +5,8 @@ import torch
 
 import lab
 
-NAMES = [
-    name for name in lab.encoders.names() if name != "adapted"
-]  # its network keeps its weights: test_adapted.py
+# its network keeps its weights: test_adapted.py
+NAMES = [name for name in lab.encoders.names() if name != "adapted"]
 SMALL = {
     "timm_model": {"backbone": "resnet18", "pretrained": False, "image_size": 32},
     "efficientnet_lite0": {"pretrained": False},

@@ -104,9 +104,8 @@ def test_without_ties_nothing_is_said_and_the_order_is_the_same():
 def test_a_copy_of_the_same_class_at_the_first_place_is_no_tie():
     vectors, labels = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]]), [0, 0, 1, 1]
     assert lab.evaluate(vectors, labels).first_tied == 0
-    assert (
-        lab.evaluate(vectors, [0, 1, 0, 1]).first_tied == 0
-    )  # the query's own copy is the only nearest one
+    # the query's own copy is the only nearest one
+    assert lab.evaluate(vectors, [0, 1, 0, 1]).first_tied == 0
     assert lab.evaluate(np.ones((4, 2)), [0, 0, 1, 1]).first_tied == 1
 
 

@@ -129,9 +129,8 @@ def test_faiss_finds_each_image_and_its_key(export, of_test, kind):
     scores, places = index.search(found.vectors, 1)
     assert told["keys"] == keys and told["labels"] == found.labels.tolist()
     np.testing.assert_allclose(scores[:, 0], 1, atol=1e-5)
-    assert (
-        places[:, 0] == np.arange(len(found))
-    ).mean() > 0.95  # images may be equal, and the graph may miss
+    # images may be equal, and the graph may miss
+    assert (places[:, 0] == np.arange(len(found))).mean() > 0.95
 
 
 @pytest.mark.parametrize("name", [name for name in exporters.names() if exporters.get(name).extra])

@@ -65,9 +65,8 @@ def test_a_program_embeds_as_the_run_and_its_lines_run(run, tmp_path, monkeypatc
     assert (told["size"], told["step"], told["dim"], told["similarity"]) == (32, 2, 128, "cosine")
     trained, stored, images = open_trained(run), run.embeddings("test"), run.dataset()
     seen = parts.testing_transform(run.config, trained.encoder)
-    big = images.load(int(stored.items[0])).resize(
-        (75, 52)
-    )  # and another way round, beside the run's own size
+    # and another way round, beside the run's own size
+    big = images.load(int(stored.items[0])).resize((75, 52))
     sizes = [
         [big] * 3,
         [big.rotate(90, expand=True)],

@@ -61,9 +61,8 @@ def planted(fault: dict, tree: Path) -> Iterator[None]:
         yield
     finally:
         path.write_text(text, encoding="utf-8")
-        os.utime(
-            path, ns=(before.st_atime_ns, before.st_mtime_ns)
-        )  # so that compiled kernels stay good
+        # so that compiled kernels stay good
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def run(tests: list[str], tree: Path, kernels: str, *options: str) -> tuple[int, list[str]]:

@@ -99,9 +99,8 @@ def test_every_control_that_is_shown_changes_what_is_plotted(name, short):
         others = {k: v for k, v in figure.knobs if k != knob.name}
         values = moves(knob, getattr(figure.knobs, knob.name)) if knob.name not in idle else []
         shown = (moved(type(figure), {**others, knob.name: value}) != before for value in values)
-        shown = (
-            list(shown) if figure.tier in ("instant", "static") else shown
-        )  # it stands at all of them
+        # it stands at all of them
+        shown = list(shown) if figure.tier in ("instant", "static") else shown
         if values and not any(shown):
             dead.append(knob.name)
     assert not dead, (

@@ -102,9 +102,8 @@ AT_ONCE = [name for name in lab.figures.names() if lab.figures.create(name).trai
 def test_the_last_stop_of_every_figure_shows_what_python_draws(name):
     """On the coarsest grid of its first slider."""
     figure = lab.figures.create(name)
-    chosen = (
-        None if figure.stops else movable(figure)[:1]
-    )  # named, so that also what a page computes is kept in stops
+    # named, so that also what a page computes is kept in stops
+    chosen = None if figure.stops else movable(figure)[:1]
     packed, kinds = live_page.packed_pictures(figure, chosen, most=(2, 2))
     assert len(packed) <= live_page.LARGEST and kinds <= TRACES
     body = json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -79,9 +79,8 @@ def test_shards_hold_what_was_written_and_find_damage(clustered, in_shards):
 def test_streamed_metrics_are_those_in_memory_bit_for_bit(
     same_source, similarity, clustered, in_shards, monkeypatch
 ):
-    monkeypatch.setattr(
-        "lab.search._ranking.ITEM_ROWS", 100
-    )  # tiles that end within shards, and cross them
+    # tiles that end within shards, and cross them
+    monkeypatch.setattr("lab.search._ranking.ITEM_ROWS", 100)
     monkeypatch.setattr("lab.search._ranking.COLUMN", 70)
     scale = 1 + np.arange(600, dtype=np.float32)[:, None] / 600  # rows of any length
     images = EmbeddingSet(clustered.vectors * scale, clustered.labels, clustered.items)
@@ -214,27 +213,28 @@ def test_a_killed_embedding_goes_on_to_the_same_bits(
             and len(rows) == 3
         )
         assert ("faiss_ivf_pq under the class anchors finds" in shown.err) == (engine != ["exact"])
+    # another index beside the same gallery, under no anchors
     few = [
         "faiss_ivf_pq",
         "--search.lists",
         "2",
-    ]  # another index beside the same gallery, under no anchors
+    ]
     assert (
         main([*query, "--search", *few]) == 0 and "; faiss_ivf_pq finds" in capsys.readouterr().err
     )
     assert len(list((tmp_path / "whole" / "indexes").glob("faiss_ivf_pq-*"))) == 2
-    monkeypatch.setattr(
-        "lab.search._recall.Streamed", None
-    )  # it was measured; the gallery is read no more
+    # it was measured; the gallery is read no more
+    monkeypatch.setattr("lab.search._recall.Streamed", None)
     assert (
         main([*query, "--search", *few]) == 0 and "; faiss_ivf_pq finds" in capsys.readouterr().err
     )
     monkeypatch.undo()
 
+    # no row finds itself, however it is said
     itself = [
         "--gallery",
         str(tmp_path / "parts" / ".." / "whole"),
-    ]  # no row finds itself, however it is said
+    ]
     assert main(["evaluate", str(tmp_path / "whole"), *itself, "--json"]) == 0
     streamed = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     gallery = shards.open_gallery(tmp_path / "whole")

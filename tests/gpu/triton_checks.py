@@ -107,9 +107,8 @@ def test_references(function, step, q, r, d):
 def test_several_tiles_and_unequal_classes():
     x, labels = batch(140, 90, 16, seed=5)
     labels[:12] = 0
-    pairs = shuffled(positive_pairs(labels, labels, True))[
-        :180
-    ]  # not every pair's reverse is among them
+    # not every pair's reverse is among them
+    pairs = shuffled(positive_pairs(labels, labels, True))[:180]
     compare(rank_sums, [x], pairs, Sigmoid(0.1), True)
 
 
@@ -273,9 +272,8 @@ def test_an_equal_item_ties_to_the_last_bit(a, b, rows):
     x = torch.randint(-2, 3, (80, 16), generator=draw) / 4
     if rows == "random":
         x = torch.nn.functional.normalize(torch.randn(80, 300, generator=draw), dim=1)
-    x = torch.cat(
-        [x, x[:1].expand(20, -1)]
-    )  # in both tiles of a row, and on both sides of the diagonal
+    # in both tiles of a row, and on both sides of the diagonal
+    x = torch.cat([x, x[:1].expand(20, -1)])
     gaps = (x.double() @ x[a].double()) - x[a].double() @ x[b].double()
     above, tied = int((gaps > 1e-6).sum()), int((gaps.abs() <= 1e-12).sum()) - 1
     pair, step = torch.tensor([[a, b]], device=DEVICE), HMinus(1e-7, 0.0, 0.0, 1.0)

@@ -155,7 +155,6 @@ def test_what_never_happened_can_happen_in_another_class():
     assert pairs.high == pytest.approx(1 - 0.025 ** (1 / 10)), "a pair takes two classes"
     one = rate(Jackknife.of_sums(5.0, 200.0, 5.0 * (np.arange(20) == 3), sizes))
     assert one.low == 0 and none.high < one.high < 0.5
-    zero = rate(
-        Jackknife(0.0, np.full(20, 0.1), sizes, 0.0, 10.0)
-    )  # without any class there would be some
+    # without any class there would be some
+    zero = rate(Jackknife(0.0, np.full(20, 0.1), sizes, 0.0, 10.0))
     assert zero.low == 0 and zero.high == pairs.high

@@ -18,9 +18,8 @@ K = 5
 def ranked():
     random = np.random.default_rng(0)
     labels = np.repeat(np.arange(12), 6)
-    vectors = random.normal(size=(12, 8))[labels // 2] + 0.4 * random.normal(
-        size=(72, 8)
-    )  # classes in pairs
+    # classes in pairs
+    vectors = random.normal(size=(12, 8))[labels // 2] + 0.4 * random.normal(size=(72, 8))
     vectors[7] = vectors[30] + 1e-4
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     images = EmbeddingSet(vectors, labels, np.arange(72))

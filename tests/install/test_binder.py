@@ -8,10 +8,11 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RENAMED = {"torch": "pytorch-cpu", "faiss-gpu": "faiss-cpu"}
+# the former draws stills with a browser, which a Binder has not
 LEFT_OUT = {
     "kaleido",
     "rankscope",
-}  # the former draws stills with a browser, which a Binder has not
+}
 
 
 def names(requirements) -> set[str]:

@@ -40,10 +40,11 @@ def batch(n, d, seed):
     rows = torch.nn.functional.normalize(
         torch.randn(n, d, generator=draw, dtype=torch.float64), dim=1
     )
+    # at 1 itself the gradient jumps, and rounding decides on which side a row's square is
     return (
         0.99 * rows,
         labels,
-    )  # at 1 itself the gradient jumps, and rounding decides on which side a row's square is
+    )
 
 
 def compare(path, dtype, queries, items, *rest):

@@ -25,9 +25,8 @@ def many_small_tiles(monkeypatch):
     monkeypatch.setattr(tiles, "TILE", 64)
     monkeypatch.setattr(tiles, "MIXED_TILE", 32)
     for module in (ranks, histograms):
-        monkeypatch.setattr(
-            module, "KEPT_BYTES", 5 * 64 * 64 * 4
-        )  # some tiles are kept, others multiplied again
+        # some tiles are kept, others multiplied again
+        monkeypatch.setattr(module, "KEPT_BYTES", 5 * 64 * 64 * 4)
     monkeypatch.setattr(ranks, "LISTED_BYTES", 4000)  # and some listed
     before = torch.get_num_threads()
     yield

@@ -160,9 +160,10 @@ def test_needs_come_from_the_forecast_and_are_shared_by_runs_alike(config):
     )
     assert needs_of(config.changed("training.workers", 2), gpus=False).cpus == 3
     chosen = config.changed("training.device", "cuda")
+    # as in recipes
     chosen = chosen.changed("metrics", ["mean_average_precision"]).changed(
         "training.select_by", "mAP"
-    )  # as in recipes
+    )
     assert needs_of(chosen, gpus=True).gpus == 1
 
 

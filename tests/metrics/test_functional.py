@@ -58,9 +58,8 @@ BY_HAND = {
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_list_by_hand(name):
-    scores = np.array(
-        [[0.5, 0.5, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]]
-    )  # the first two are equal: columns decide
+    # the first two are equal: columns decide
+    scores = np.array([[0.5, 0.5, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]])
     relevant = np.array([[False, True, False, True], [False] * 4])
     assert call(name, scores, relevant) == pytest.approx([BY_HAND[name], np.nan], nan_ok=True)
 

@@ -113,8 +113,7 @@ def test_revisited_protocols(protocol, make_ranking):
 
 def test_junk_never_counts_as_positive():
     graded = one_query([1, 2, 3, 4], grades=[JUNK, EASY, JUNK, HARD])
-    assert (
-        value("mean_average_precision", graded) == 1.0
-    )  # without junk the positives are first and second
+    # without junk the positives are first and second
+    assert value("mean_average_precision", graded) == 1.0
     assert value("recall_at_k", graded, k=(1,)) == 0.5
     assert value("revisited_map", graded, protocol="hard") == 1.0

@@ -166,9 +166,8 @@ def test_stored_figures_say_what_they_say_today(path):
         ):
             continue
         both = cell.outputs[0].data["text/plain"], repr(Live(lab.figures.create(name, **knobs)))
-        stored, today = (
-            re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both
-        )  # which, rounding decides
+        # which, rounding decides
+        stored, today = (re.sub(r"\d+\.(weight|bias)", "a weight", text) for text in both)
         assert NUMBER.sub("#", stored) == NUMBER.sub("#", today), (
             f"render {path.name}: {cell.source}"
         )

@@ -172,9 +172,8 @@ def test_names_beside_embeddings_that_do_not_fit_are_refused_in_one_sentence(fol
     whole = path.read_bytes()
     held, header = arrays.read(path), arrays.header(path)
     array = held.pop(name)
-    if (
-        change == "halved" and name == "query.contents"
-    ):  # fewer letters or fewer classes are no damage
+    # fewer letters or fewer classes are no damage
+    if change == "halved" and name == "query.contents":
         held[name] = array[: len(array) // 2]
     if change == "of fractions":
         held[name] = array.astype(np.float32)

@@ -20,9 +20,10 @@ def somebodys_gpu(monkeypatch):
     """A GPU is there, as torch says it; whoever takes it fails, since there is none."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    # torch's own
     monkeypatch.setattr(
         "torch.optim.Optimizer._accelerator_graph_capture_health_check", lambda self: None
-    )  # torch's own
+    )
     monkeypatch.setattr("faiss.get_num_gpus", lambda: 1, raising=False)
 
 

@@ -31,9 +31,8 @@ def test_an_example_is_a_finished_run_of_the_demos_configuration(example):
         example.config.training.knobs.precision,
     )
     wished = wished.changed("training.precision", chosen)
-    wished = wished.changed(
-        "testing.preprocessing", "protocol"
-    )  # recorded by 0.2, which knew no other
+    # recorded by 0.2, which knew no other
+    wished = wished.changed("testing.preprocessing", "protocol")
     assert example.config.as_dict() == wished.as_dict(), OUTGROWN
     assert (
         example.state == "finished"

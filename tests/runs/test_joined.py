@@ -246,9 +246,8 @@ def test_vectors_made_elsewhere_are_joined_by_their_keys_or_not_at_all(tmp_path)
     assert joined.items.tolist() == [sorted(some.tolist()), np.argsort(some).tolist()]
     assert "joined by name; not joined: 6 of one" in joined.sentence
 
-    numbers = [
-        str(row) for row in range(12)
-    ]  # names that somebody gave, though they look like row numbers
+    # names that somebody gave, though they look like row numbers
+    numbers = [str(row) for row in range(12)]
     named = brought("named", slice(None), labels, keys=numbers)
     relabelled = brought("relabelled", slice(None), ["other", *labels[1:]], keys=numbers)
     assert len(lab.runs.join([named, relabelled])) == 12

@@ -164,9 +164,8 @@ def test_manifests_and_corrections_give_the_same_classes(folder, labels):
     for name in ("m.csv", "s.csv", "m.parquet"):
         images = lab.data.create("manifest", path=str(folder / name))
         assert classes(images.labels, images.class_names) == labels, name
-    other = [
-        one or max(labels) for one in labels[1:] + labels[:1]
-    ]  # an empty cell leaves an image out
+    # an empty cell leaves an image out
+    other = [one or max(labels) for one in labels[1:] + labels[:1]]
     write_rows(folder / "c.csv", ["image", "label"], zip(paths, other, strict=True), ";")
     images = lab.data.create(
         "manifest", path=str(folder / "m.csv"), corrections=str(folder / "c.csv")

@@ -43,9 +43,8 @@ def test_m_per_class_takes_m_of_each(per_class):
 
 
 def test_m_per_class_fills_the_batch_where_classes_are_few():
-    labels = np.repeat(
-        np.arange(10), [40] * 9 + [6]
-    )  # 128 images with 4 of each class would need 32 classes
+    # 128 images with 4 of each class would need 32 classes
+    labels = np.repeat(np.arange(10), [40] * 9 + [6])
     sampler = lab.samplers.create("m_per_class").bind(labels)
     for step in range(5):
         shown, counts = np.unique(labels[sampler.batch(step)], return_counts=True)
@@ -62,9 +61,8 @@ def test_m_per_class_fills_the_batch_where_classes_are_few():
 
 def test_m_per_class_gives_every_class_its_turn():
     labels, _ = world(20, 4, 1)
-    sampler = lab.samplers.create("m_per_class", batch_size=16).bind(
-        labels
-    )  # 4 classes a batch, 5 batches a lap
+    # 4 classes a batch, 5 batches a lap
+    sampler = lab.samplers.create("m_per_class", batch_size=16).bind(labels)
     for lap in range(3):
         seen = np.concatenate([labels[sampler.batch(step)] for step in range(5 * lap, 5 * lap + 5)])
         assert len(np.unique(seen)) == 20
@@ -77,9 +75,8 @@ def test_m_per_class_shows_every_image_in_time():
         labels
     )
     alone = lab.samplers.create("m_per_class", batch_size=2, per_class=2).bind(np.zeros(6, int))
-    assert (
-        len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6
-    )  # drawn anew at each step
+    # drawn anew at each step
+    assert len(np.unique(np.concatenate([alone.batch(step) for step in range(20)]))) == 6
 
 
 @settings(max_examples=40)

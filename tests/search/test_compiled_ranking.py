@@ -83,9 +83,8 @@ def test_same_source(case, product):
 
 def test_rows_with_many_positives_beside_columns_with_few(product):
     """A tile that serves both sides counts for its rows by bins and for its columns one by one."""
-    labels = np.concatenate(
-        [np.zeros(130, int), 1 + np.arange(390) // 3]
-    )  # more than the first 128 are alike
+    # more than the first 128 are alike
+    labels = np.concatenate([np.zeros(130, int), 1 + np.arange(390) // 3])
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(131, 16))[labels] + rng.normal(size=(520, 16))
     assert_same(EmbeddingSet(unit(vectors), labels, np.arange(520)))

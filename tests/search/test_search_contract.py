@@ -152,9 +152,8 @@ BAD_SETS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["exact", "streamed", "faiss_ivf"]
-)  # one of each way to hold a gallery
+# one of each way to hold a gallery
+@pytest.mark.parametrize("name", ["exact", "streamed", "faiss_ivf"])
 @pytest.mark.parametrize("message", BAD_SETS)
 def test_bad_sets(name, message, make_set, anchors):
     gallery = make_set(n=40)

@@ -117,9 +117,8 @@ def test_a_docstring_stands_behind_every_name_of_the_reference():
 
 
 def test_parameters_told_together_are_told_apart(monkeypatch):
-    monkeypatch.setitem(
-        sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object)
-    )  # not among the tests
+    # not among the tests
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(Extension=object, Object=object))
     change = importlib.import_module("scripts.website.examples").changed
     sys.modules.pop("scripts.website.examples")
     before = "Sum of a, b: it.\n\nArgs:\n    a, b: numbers,\n        both.\n    c: more.\n\nReturns:\n    x, y: two."

@@ -213,9 +213,8 @@ def test_a_sweep_seeks_rates_first_and_then_makes_what_is_judged(
     cache_features(tmp_path / "cache", rows, monkeypatch)
     monkeypatch.setattr(train, "prepared", lambda *given: shrunk(data.prepared(*given)))
     monkeypatch.setattr(verdicts, "TESTED", {"unseen": 8})
-    score = {
-        rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)
-    }  # the best lies one rung above
+    # the best lies one rung above
+    score = {rate(power): 0.5 - 0.1 * abs(power - 1) for power in range(-3, 4)}
 
     def run(training, *how):
         trial = train.run(training, *how)

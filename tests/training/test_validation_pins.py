@@ -9,9 +9,8 @@ from lab.training.validation import PINNED, _pins
 
 @pytest.mark.parametrize("classes", [1, 3, 8, 50])
 def test_pinned_queries_are_of_different_classes_and_have_a_match(classes):
-    labels = np.concatenate(
-        [np.repeat(np.arange(classes), 5), np.arange(100, 120)]
-    )  # twenty have no match
+    # twenty have no match
+    labels = np.concatenate([np.repeat(np.arange(classes), 5), np.arange(100, 120)])
     labels = np.random.default_rng(classes).permutation(labels)
     embedded = EmbeddingSet(np.zeros((len(labels), 2), np.float32), labels, np.arange(len(labels)))
     chosen = _pins(embedded, embedded)

@@ -42,9 +42,8 @@ def test_geometry_of_a_point_of_all_directions_and_of_a_hub():
     assert found["mean_cosine"] == pytest.approx(1, abs=1e-6) and found["effective_rank"] < 1.01
     assert signs.geometry(np.eye(8))["effective_rank"] == pytest.approx(8)
     around = np.random.default_rng(1).normal(size=(200, 40))
-    hub = np.concatenate(
-        [around + 0.3, np.full((1, 40), 0.3)]
-    )  # in the middle, so in everybody's list
+    # in the middle, so in everybody's list
+    hub = np.concatenate([around + 0.3, np.full((1, 40), 0.3)])
     skewed, even = (
         signs.geometry(hub),
         signs.geometry(np.random.default_rng(2).normal(size=(200, 3))),
@@ -106,15 +105,15 @@ def of_loss(name, batch, **knobs):
 @pytest.mark.parametrize("name", lab.losses.names())
 def test_a_loss_can_fall_at_its_defaults_and_hardly_at_a_temperature_too_wide(name, untrained):
     found = of_loss(name, untrained)
-    assert (
-        "sharper" not in found or found["range"] > 0.5 or name == "proxy_anchor"
-    )  # it pushes all proxies away at once
+    # it pushes all proxies away at once
+    assert "sharper" not in found or found["range"] > 0.5 or name == "proxy_anchor"
     assert found.get("perfect", 0) < 0.2 * found["now"]
     for knob, factor in lab.losses.get(name).temperatures.items():
+        # a slope that no temperature flattens
         if lab.losses.get(name).lengths_matter or name in (
             "roadmap",
             "sup_ap",
-        ):  # a slope that no temperature flattens
+        ):
             continue
         default = lab.losses.get(name).Knobs.model_fields[knob].default
         wide = of_loss(name, untrained, **{knob: default * (1e4 if factor < 1 else 1e-4)})

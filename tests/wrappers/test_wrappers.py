@@ -149,17 +149,15 @@ def test_threshold_consistent_margin_is_that_of_others_and_the_released_calibrat
     )
     theirs = ThresholdConsistentMarginLoss()(rows, labels)
     torch.testing.assert_close(ours, theirs)
-    if (
-        len(rows) > 5
-    ):  # at a margin itself they disagree: a pair there counts in the one and not in the other
+    # at a margin itself they disagree: a pair there counts in the one and not in the other
+    if len(rows) > 5:
         released = losses.create("calibration", variant="released", alpha=0.9, beta=0.5)(
             rows, labels
         )
         torch.testing.assert_close(ours, released)
         tangent = lambda value: torch.autograd.grad(value, rows, retain_graph=True)[0]  # noqa: E731
-        along = (
-            tangent(theirs) - (tangent(theirs) * rows).sum(1, keepdim=True) * rows
-        )  # rows stay on the sphere
+        # rows stay on the sphere
+        along = tangent(theirs) - (tangent(theirs) * rows).sum(1, keepdim=True) * rows
         mine = tangent(ours) - (tangent(ours) * rows).sum(1, keepdim=True) * rows
         torch.testing.assert_close(mine, along)
 

@@ -211,9 +211,8 @@ def gallery(
         if on_select is not None:
             report = reported(key, "chosen", count=int, ids=list)
             on_select([card for card in whole_numbers(report["ids"]) if card in shown])
-            st.session_state[f"{key} count"] = report[
-                "count"
-            ]  # last, so that an interrupted report is sent again
+            # last, so that an interrupted report is sent again
+            st.session_state[f"{key} count"] = report["count"]
 
     data: dict[str, Any] = {
         "sections": [asdict(section) for section in sections],

@@ -153,9 +153,8 @@ def later(seconds: float, count: Hashable, act: Callable[[], None], *, key: str)
 
 def _draw(key: str, data: Mapping[str, Any], act: Callable[[], None], *, shown: bool) -> None:
     kwargs: dict[str, Any] = {"key": key, "data": data, "on_changed_change": act}
-    with contextlib.suppress(
-        StreamlitDuplicateElementKey
-    ):  # two parts of a page wait for the same job
+    # two parts of a page wait for the same job
+    with contextlib.suppress(StreamlitDuplicateElementKey):
         if shown:
             _component()(**kwargs, width="content")
         else:

@@ -192,10 +192,11 @@ def _draw_figure(scene: FigureScene, figure: Figure) -> go.Figure | None:
             )
     drawn = _computed(scene, figure)
     if drawn is not None:
+        # on a phone the figure scrolls sideways
         with (
             figure_column,
             st.container(key="figure room"),
-        ):  # on a phone the figure scrolls sideways
+        ):
             chart = charts.on_page(drawn)
             config = {"displaylogo": False}
             st.plotly_chart(

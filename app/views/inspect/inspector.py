@@ -47,9 +47,8 @@ def choose_loss(run: Run) -> ChosenLoss:
     first = config.loss.name
     if first not in names:  # the run's loss is not installed here
         first = SECTIONS["loss"].default
-    if (
-        st.session_state.setdefault("loss of", run.name) != run.name
-    ):  # the user has chosen another run
+    # the user has chosen another run
+    if st.session_state.setdefault("loss of", run.name) != run.name:
         st.session_state["loss of"] = run.name
         st.session_state["loss"] = first
     labels = {name: entry_in_words(name) for name in names}

@@ -44,9 +44,8 @@ def fields(collection: Collection) -> list[str]:
     if not collection.images.class_names:
         names.remove(filters.CLASS)
         return [*first, *names, filters.CLASS]
-    if (
-        len(collection.gallery) <= KEPT_FROM
-    ):  # the search for all nearest neighbours is slow in large galleries
+    # the search for all nearest neighbours is slow in large galleries
+    if len(collection.gallery) <= KEPT_FROM:
         first.append(NEAREST)
         if collection.judged and "mAP" in collection.columns:
             first.append(PRECISION)
@@ -71,9 +70,8 @@ def coded(
         names, order = np.unique(_images.names_of(labels), return_inverse=True)
         return names.tolist(), order[codes]
     values = filters.column(_images, field, items)
-    if (
-        len(_images) <= ALL_VALUES
-    ):  # take the values of all images, so that a value has the same colour in every split
+    # take the values of all images, so that a value has the same colour in every split
+    if len(_images) <= ALL_VALUES:
         all_values = np.unique(filters.column(_images, field, np.arange(len(_images))))
         if len(all_values) <= len(MARKS):
             return all_values.tolist(), np.searchsorted(all_values, values)
@@ -107,9 +105,8 @@ def coded_legend(values: list[str], codes: np.ndarray, selected: np.ndarray) -> 
         selected: bool [n].
     """
     counts = np.bincount(codes, minlength=len(values))
-    order = np.arange(
-        len(values)
-    )  # by name, so that a value looks the same in every split and selection
+    # by name, so that a value looks the same in every split and selection
+    order = np.arange(len(values))
     if len(values) > len(MARKS):
         frequencies = counts
         if selected.any():

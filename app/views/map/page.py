@@ -305,9 +305,8 @@ def _clicked(scene: MapScene, item: int) -> Query:
     # Compare the nearest images on the map with the true neighbours.
     rows = np.flatnonzero(scene.items == item)
     if len(rows):
-        x, y = (
-            scene.flat.T
-        )  # sums over columns are twenty times as fast as sums over the short axis
+        # sums over columns are twenty times as fast as sums over the short axis
+        x, y = scene.flat.T
         distances = (x - x[rows[0]]) ** 2 + (y - y[rows[0]]) ** 2
         distances[rows[0]] = np.inf
         if scene.k < len(distances):

@@ -68,9 +68,8 @@ def compare(chosen: Sequence[Run], rows: Sequence[Row], split: str) -> None:
         st.caption(f"The first {MAX_COMPARED} of the {len(chosen)} selected runs.")
         chosen = chosen[:MAX_COMPARED]
     if view == "Same queries":
-        with page_frame.refusals(
-            st.info
-        ):  # the page may compare all runs without a selection, also of other images
+        # the page may compare all runs without a selection, also of other images
+        with page_frame.refusals(st.info):
             _draw_same_queries(chosen, split)
     elif view == "Configuration":
         _draw_differences(chosen)
@@ -222,9 +221,8 @@ def _draw_methods(comparison: QueryComparison) -> None:
             hide_index=True,
             alt=f"{column} of each method, with intervals over classes and trainings",
         )
-        for sentence in methods.sentences[
-            : len(lines) - 1
-        ]:  # the notes after them are above already
+        # the notes after them are above already
+        for sentence in methods.sentences[: len(lines) - 1]:
             page_frame.say(sentence)
         with st.container(horizontal=True):
             page_frame.download("LaTeX", methods.latex(), "methods.tex", "text/plain")

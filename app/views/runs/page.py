@@ -92,9 +92,8 @@ def _load_selection(all_runs: RunLibrary) -> tuple[list[str], list[str]]:
     selected = list(dict.fromkeys([*state.get("runs", []), *missing_before]))
     missing = [name for name in selected if name not in all_runs.names]
     if is_new or missing != missing_before:
-        state["tables"] = (
-            state.get("tables", 0) + 1
-        )  # a new table, because the old one would keep its selected rows
+        # a new table, because the old one would keep its selected rows
+        state["tables"] = state.get("tables", 0) + 1
     state["runs"] = selected
     state["gone"] = missing
     for name in missing:

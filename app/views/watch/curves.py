@@ -105,9 +105,8 @@ def draw(scene: WatchScene) -> None:
     for other in other_runs:
         journals[other.name] = journal(other.path)
     quantities = panels.quantities(list(journals.values()))
-    if not quantities or (
-        len(scene.journal.steps) == 1 and run.state not in ENDED
-    ):  # a chart of one point is useless
+    # a chart of one point is useless
+    if not quantities or (len(scene.journal.steps) == 1 and run.state not in ENDED):
         st.info(_why_none(run))
         return
     placeholder = "scores and loss"
@@ -179,9 +178,8 @@ def _draw_charts(
             origin = run.origin(split)
             if best is None and origin.checkpoint == "best":
                 best = origin.step
-    for start in range(
-        0, len(drawn), 2
-    ):  # row by row, so that they keep their order in a single column
+    # row by row, so that they keep their order in a single column
+    for start in range(0, len(drawn), 2):
         columns = st.columns(2 if len(drawn) > 1 else 1)
         for column, panel in zip(columns, drawn[start : start + 2], strict=False):
             figure = charts.curves(panel.curves, panel.title, height=250, **options(panel.quantity))

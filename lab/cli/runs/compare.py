@@ -88,9 +88,8 @@ def _with_seeds(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]
         methods.append(trainings)
         configs.append(more_seeds.missing(members[0], trainings, arguments.seeds))
     created = []
-    for trainings, missing in zip(
-        methods, configs, strict=True
-    ):  # after every method has been checked
+    # after every method has been checked
+    for trainings, missing in zip(methods, configs, strict=True):
         for name, config in missing.items():
             run = lab.runs.create(config, trainings[0].path.parent, name)
             trainings.append(run)

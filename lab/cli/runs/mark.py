@@ -28,9 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     rows = []
     named = [tag.strip() for tag in arguments.tag]
-    for run in [
-        lab.runs.open(name, arguments.runs) for name in arguments.run
-    ]:  # all are found before one is changed
+    # all are found before one is changed
+    for run in [lab.runs.open(name, arguments.runs) for name in arguments.run]:
         before = management.notes(run)
         tags = [tag for tag in before["tags"] if tag not in named]
         if not arguments.remove:

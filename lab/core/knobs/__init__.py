@@ -330,9 +330,8 @@ class HasKnobs:
             "__module__": cls.__module__,
             "__qualname__": f"{cls.__qualname__}.Knobs",
         }
-        inside |= {
-            name: value for name, value in own.items() if hasattr(value, "decorator_info")
-        }  # pydantic's checks
+        # pydantic's checks
+        inside |= {name: value for name, value in own.items() if hasattr(value, "decorator_info")}
         inside["__annotations__"] = {}
         for name, value in own.items():
             if isinstance(value, FieldInfo):

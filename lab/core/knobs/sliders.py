@@ -29,9 +29,8 @@ def span(knob: Knob, value: float | None = None) -> tuple[float, float]:
     near = knob.default if isinstance(knob.default, int | float) else 1
     known = [near] if value is None else [near, value]
     if knob.scale == "log":
-        known = [number for number in known if number > 0] or [
-            1
-        ]  # a knob may be 0, which has no logarithm
+        # a knob may be 0, which has no logarithm
+        known = [number for number in known if number > 0] or [1]
         near = known[0]
         return low or min(near / 1000, *known), min(
             farthest, max(near * 1000, *known)
@@ -55,9 +54,8 @@ def linear_steps(knob: Knob, value: float | None = None) -> tuple[float, float, 
     numbers = [number for number in (knob.default, value) if isinstance(number, int | float)]
     for _ in range(FINER):
         steps = [(number - low) / 10.0**power for number in numbers]
-        if all(
-            math.isclose(count, round(count), abs_tol=1e-6) for count in steps
-        ):  # the slider stops at all of them
+        # the slider stops at all of them
+        if all(math.isclose(count, round(count), abs_tol=1e-6) for count in steps):
             break
         power -= 1
     step = 10.0**power

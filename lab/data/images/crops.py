@@ -63,9 +63,8 @@ class Crops:
             top, left, height, width: int64 [n]; mirrored: bool [n].
         """
         words = _words(seeds, 2 * TRIES + 3)
-        uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(
-            2**-24
-        )  # as torch makes them, in [0, 1)
+        # as torch makes them, in [0, 1)
+        uniform = (words & 0xFFFFFF).astype(np.float32) * np.float32(2**-24)
         # Each try draws an area and a ratio; the first box that fits is taken.
         logs = np.log(np.array(self.ratio, np.float32))
         area = (

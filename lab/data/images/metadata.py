@@ -42,9 +42,8 @@ def orientation_of(image: Image.Image) -> int:
         info = image.info
         if "exif" in info:
             return _tag(info["exif"])
-        if (
-            "Raw profile type exif" in info
-        ):  # text in a PNG, as ImageMagick writes it: three lines, then digits
+        # text in a PNG, as ImageMagick writes it: three lines, then digits
+        if "Raw profile type exif" in info:
             return _tag(bytes.fromhex("".join(info["Raw profile type exif"].split("\n")[3:])))
         of_tiff: Any = getattr(image, "tag_v2", {})
         return int(of_tiff.get(ORIENTATION, 1))

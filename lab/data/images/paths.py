@@ -20,9 +20,8 @@ def key_of(path: str, root: Path) -> str:
     if "\\" in path and not (os.sep == "/" and os.path.lexists(os.path.join(root, path))):
         path = path.replace("\\", "/")
     plain = os.path.normpath(path)
-    if ".." in path.split("/") and not plain.startswith(
-        ".."
-    ):  # it may leave a folder that is a link
+    # it may leave a folder that is a link
+    if ".." in path.split("/") and not plain.startswith(".."):
         folder, name = os.path.split(os.path.join(root, path))
         plain = os.path.join(os.path.realpath(folder), name)
     if not os.path.isabs(plain) and not plain.startswith(".."):

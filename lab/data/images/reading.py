@@ -186,9 +186,8 @@ def _upright_rgb(image: Image.Image, orientation: int | None = None) -> Image.Im
     raw = _raw_mode(image)
     image.load()
     if raw in FEW_BITS and isinstance(image.info.get("transparency"), int):
-        image.info["transparency"] *= FEW_BITS[
-            raw
-        ]  # Pillow stretches the pixels, but not the value that is none
+        # Pillow stretches the pixels, but not the value that is none
+        image.info["transparency"] *= FEW_BITS[raw]
     if orientation is None:
         orientation = orientation_of(image)
     turn = TURNS.get(orientation)
@@ -265,9 +264,8 @@ def _stretched(image: Image.Image) -> Image.Image:
 def _on_white(image: Image.Image) -> Image.Image:
     """Return an image with its transparent parts laid on white; one whose transparency makes no sense as it is."""
     try:
-        straight = image.convert(
-            {"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode)
-        )  # from premultiplied
+        # from premultiplied
+        straight = image.convert({"La": "LA", "RGBa": "RGBA"}.get(image.mode, image.mode))
         layer = straight.convert("RGBA")
     except (ValueError, TypeError, KeyError):
         opaque = image.copy()

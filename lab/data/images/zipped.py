@@ -75,9 +75,8 @@ def _images(archive: zipfile.ZipFile, left_out: LeftOut) -> list[zipfile.ZipInfo
     ]
     files = list(latest.values())
     images = [member for member in files if _is_image(archive, member, left_out)]
-    if images and not any(
-        has_signature(_head(archive, member)) for member in images
-    ):  # images by name only
+    # images by name only
+    if images and not any(has_signature(_head(archive, member)) for member in images):
         left_out[NO_IMAGE] += [member.filename for member in images]
         images = []
     if not images:
@@ -144,9 +143,8 @@ def _is_image(archive: zipfile.ZipFile, member: zipfile.ZipInfo, left_out: LeftO
         left_out[HIDDEN].append(member.filename)
         return False
     head = _head(archive, member)
-    if (
-        has_signature(head) or path.suffix.lower() in EXTENSIONS
-    ):  # a broken one is named when the folder is read
+    # a broken one is named when the folder is read
+    if has_signature(head) or path.suffix.lower() in EXTENSIONS:
         return True
     left_out[PHOTO if is_heic(head) else NO_IMAGE].append(member.filename)
     return False

@@ -96,9 +96,8 @@ def around(anchors: np.ndarray, n: int, noise: float, seed: int) -> EmbeddingSet
     labels = rng.permutation(np.arange(n) % len(anchors))
     vectors = rng.standard_normal((n, anchors.shape[1]), dtype=np.float32)
     vectors *= np.float32(noise)
-    for start in range(
-        0, n, 4096
-    ):  # in parts, so that a memory reading sees the embeddings and nothing else
+    # in parts, so that a memory reading sees the embeddings and nothing else
+    for start in range(0, n, 4096):
         part = vectors[start : start + 4096]
         part += anchors[labels[start : start + 4096]]
         part /= np.linalg.norm(part, axis=1, keepdims=True)

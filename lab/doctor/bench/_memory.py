@@ -45,9 +45,8 @@ def extra_megabytes(prepare: Prepare, **arguments: Any) -> float:
 def _processes() -> BaseContext:
     """Where forks are safe, copies of one process that has the libraries and did nothing yet."""
     if not sys.platform.startswith("linux"):
-        return get_context(
-            "spawn"
-        )  # macOS has fork, but its libraries may end a process that went on
+        # macOS has fork, but its libraries may end a process that went on
+        return get_context("spawn")
     before = dict(os.environ)
     os.environ |= children.environment({"PYTHONSAFEPATH": "1"})
     try:

@@ -110,9 +110,8 @@ def bare_step(rows: Tensor, product: str) -> tuple[list[Tensor], list[Tensor]]:
     times = PRODUCTS[product]
     parts: tuple[list[Tensor], list[Tensor]] = [], []
     for some in rows.split(AT_ONCE):
-        similarities = times(
-            some, rows
-        )  # a strip of a symmetric matrix, whose transpose a backward step takes
+        # a strip of a symmetric matrix, whose transpose a backward step takes
+        similarities = times(some, rows)
         for gradient in parts:
             gradient.append(times(similarities, rows.T))
     return parts
@@ -157,9 +156,8 @@ def naive_smooth_ap(embeddings: Tensor, labels: Tensor, step: Surrogate) -> Tens
     similarities = embeddings @ embeddings.T
     eye = torch.eye(n, dtype=torch.bool)
     positive = (labels[:, None] == labels) & ~eye
-    counted = (
-        ~eye[None] & ~eye[:, None]
-    )  # [query, ranked item, other item]: other is neither the query nor the item
+    # [query, ranked item, other item]: other is neither the query nor the item
+    counted = ~eye[None] & ~eye[:, None]
     above = step(similarities[:, None, :] - similarities[:, :, None]) * counted
     rank = 1 + above.sum(2)
     rank_among_positives = 1 + (above * positive[:, None]).sum(2)

@@ -81,9 +81,8 @@ class ForeignEncoder(nn.Module):
             ValueError: the model does not make a table of features.
         """
         features = self.model(images)
-        if (
-            torch.compiler.is_compiling()
-        ):  # of an export: looking at the number of images would fix it
+        # of an export: looking at the number of images would fix it
+        if torch.compiler.is_compiling():
             return features
         if (
             not isinstance(features, torch.Tensor)
@@ -248,9 +247,8 @@ def _program(path: Path) -> Any:
     """The program in a file of one of `FILES`; what its own library says against it is a sentence about the file."""
     kind, read = FILES[path.suffix.lower()]
     try:
-        with warnings.catch_warnings(
-            category=FutureWarning, action="ignore"
-        ):  # that torch.export succeeds TorchScript
+        # that torch.export succeeds TorchScript
+        with warnings.catch_warnings(category=FutureWarning, action="ignore"):
             return read(path)
     except Exception as error:  # each library raises kinds of its own
         reason = " ".join(str(error).split())[:200].rstrip(".")

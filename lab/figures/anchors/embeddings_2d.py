@@ -144,9 +144,8 @@ class Embeddings2d(Figure):
                 showlegend=column == row == 1,
                 **where,
             )
-            above = (
-                0 if pane["anchors"] is None else 20
-            )  # an anchor stands in the middle of its class
+            # an anchor stands in the middle of its class
+            above = 0 if pane["anchors"] is None else 20
             style.note(
                 figure,
                 f"<b>{letters([c])[0]}</b>",

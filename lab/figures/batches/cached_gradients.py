@@ -90,9 +90,8 @@ class CachedGradients(Figure):
             return torch.cat(parts), states
 
         def plain(module: nn.Module) -> None:
-            whole = (
-                k.batch_norm == "running"
-            )  # one forward pass sees the statistics of the whole batch
+            # one forward pass sees the statistics of the whole batch
+            whole = k.batch_norm == "running"
             soft_ranks(module(images) if whole else together(module)[0], labels).backward()
 
         def cached(module: nn.Module) -> None:

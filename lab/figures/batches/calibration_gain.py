@@ -87,9 +87,8 @@ class CalibrationGain(Figure):
         patterns = []
         for batch_size, value in zip(numbers["batch"], mean_gain, strict=True):
             name = f"{batch_size}"
-            if (
-                self.knobs.data == "toy"
-            ):  # N / B, the number of batches in the training set: how little a batch shows
+            # N / B, the number of batches in the training set: how little a batch shows
+            if self.knobs.data == "toy":
                 name += f"<br>N/B {CLASSES * PER_CLASS / batch_size:.3g}"
             sign = style.RIGHT if value >= 0 else style.WRONG
             names.append(f"{name}<br>{sign} {value:+.1f} %")

@@ -126,9 +126,8 @@ def read(path: Path | str) -> Results:
         return Results()
     trials: list[Trial] = []
     sessions: list[dict[str, Any]] = []
-    lines = path.read_text(encoding="utf-8").split("\n")[
-        :-1
-    ]  # text after the last newline is empty or incomplete
+    # text after the last newline is empty or incomplete
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)

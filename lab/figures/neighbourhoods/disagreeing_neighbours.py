@@ -134,9 +134,8 @@ class DisagreeingNeighbours(_runs.RunFigure):
         items = numbers["items"]
         names = numbers["names"]
         pairs = []
-        for (a, b), value in zip(
-            numbers["pairs"], numbers["w"], strict=False
-        ):  # only the first pairs are drawn
+        # only the first pairs are drawn
+        for (a, b), value in zip(numbers["pairs"], numbers["w"], strict=False):
             pairs.append(f"{names[int(items[a])]} and {names[int(items[b])]} ({value:.2f})")
         return (
             f"Of {len(items)} images {len(numbers['w'])} pairs of different labels have a contextual similarity of at "

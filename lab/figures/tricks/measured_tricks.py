@@ -142,9 +142,8 @@ class MeasuredTricks(Figure):
                 yanchor="bottom",
                 yshift=4,
             )
-        figure.update_yaxes(
-            range=[0, 1.08 * max(base, *tops)]
-        )  # from zero: the length of the first bar is its score
+        # from zero: the length of the first bar is its score
+        figure.update_yaxes(range=[0, 1.08 * max(base, *tops)])
         broken = [name.replace(" ", "<br>") for name in names]
         return figure.update_xaxes(
             type="category",

@@ -35,9 +35,8 @@ class PublishedEffects(Figure):
 
     def numbers(self) -> Numbers:
         rows = json.loads(trials.EFFECTS.read_text(encoding="utf-8"))
-        return {
-            "rows": [row for row in reversed(rows) if row["paper"] == self.knobs.paper]
-        }  # plotly draws from below
+        # plotly draws from below
+        return {"rows": [row for row in reversed(rows) if row["paper"] == self.knobs.paper]}
 
     def draw(self, numbers: Numbers) -> PlotlyFigure:
         rows = numbers["rows"]

@@ -139,9 +139,8 @@ class Tricks(Figure):
                     "visible": any(numbers["deviations"]),
                 },
             )
-        figure.update_yaxes(
-            range=[0, 1.08 * max(values)]
-        )  # from zero: the length of a bar is its score
+        # from zero: the length of a bar is its score
+        figure.update_yaxes(range=[0, 1.08 * max(values)])
         return figure
 
     def alt(self, numbers: Numbers) -> str:

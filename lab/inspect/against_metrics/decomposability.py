@@ -55,9 +55,8 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float:
             f"average_precision: scores must be numbers [g] with one relevance each, got {shapes}."
         )
 
-    ahead = (
-        scores[None, :] >= scores[relevant][:, None]
-    )  # for each relevant item, the items ranked ahead or equal
+    # for each relevant item, the items ranked ahead or equal
+    ahead = scores[None, :] >= scores[relevant][:, None]
     query = np.zeros(len(ahead), dtype=np.int64)  # there is a single query
     total = np.array([len(ahead)])
     ranks = PositiveRanks(query, ahead.sum(axis=1), (ahead & relevant).sum(axis=1), total)
@@ -349,9 +348,8 @@ def _measure_split(
         high_negatives=(high_negative @ member).astype(np.int64),
     )
 
-    is_perfect = np.where(
-        count > 0, precision >= 1, True
-    )  # a batch without positives is perfect, too
+    # a batch without positives is perfect, too
+    is_perfect = np.where(count > 0, precision >= 1, True)
     batches_with_positives = np.maximum(1, (count > 0).sum(axis=1))
     mean_precision = np.nansum(precision, axis=1) / batches_with_positives
     return _SplitValues(

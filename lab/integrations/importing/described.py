@@ -113,9 +113,8 @@ def assign_columns(
         ValueError: there is no such column.
     """
     left = {str(name): values for name, values in columns.items()}
-    written: dict[
-        str, str
-    ] = {}  # a name in small letters to the column, as spreadsheets write Label
+    # a name in small letters to the column, as spreadsheets write Label
+    written: dict[str, str] = {}
     for name in left:
         written.setdefault(name.strip().casefold(), name)
     columns_by_use: dict[str, Any] = {}
@@ -185,9 +184,8 @@ def in_order_of(
     order = [row_of[word] for word in keys]
     ordered: dict[str, Any] = {}
     for name, values in table.items():
-        values = tables.column(
-            values
-        )  # an array keeps its dtype, which says how exact its numbers are
+        # an array keeps its dtype, which says how exact its numbers are
+        values = tables.column(values)
         if isinstance(values, np.ndarray):
             ordered[name] = values[order]
         else:
@@ -334,9 +332,8 @@ def pictures(images: Sequence[Any], base: Path, count: int) -> tuple[Path, list[
     root = whole(base)
     paths = tables.names(images, "paths of pictures")
     keys = [key_of(os.path.expanduser(path), root) for path in paths]
-    if any(
-        os.path.isabs(key) or key.startswith("..") for key in keys
-    ):  # some lie elsewhere: take a folder of all
+    # some lie elsewhere: take a folder of all
+    if any(os.path.isabs(key) or key.startswith("..") for key in keys):
         places = [os.path.normpath(os.path.join(root, key)) for key in keys]
         root = Path(os.path.commonpath([os.path.dirname(place) for place in places]))
         keys = [Path(place).relative_to(root).as_posix() for place in places]

@@ -239,9 +239,8 @@ def _embedder_of_encoder(images: Any, word: str, options: EncoderOptions) -> Emb
     transform = transforms.testing(
         encoder.input_size, encoder.mean, encoder.std, own=encoder.preprocessing
     )
-    images.least = (
-        5 * encoder.input_size // 2
-    )  # decode at twice the size after resizing: the difference is invisible
+    # decode at twice the size after resizing: the difference is invisible
+    images.least = 5 * encoder.input_size // 2
     # Decide who reads pictures: worker processes, or the threads of torch.
     threads = torch.get_num_threads() if on_cpu else 1
     workers = options.workers

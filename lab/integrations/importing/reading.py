@@ -62,9 +62,8 @@ def read(path: Path | str, vector: str = "") -> Source:
         )
     _check_unpacked(path)
     source = _opened(path, lambda: reader(path, vector))
-    check_fits(
-        path, 4 * math.prod(source.vectors.shape)
-    )  # as float32; one number may stand for all of them
+    # as float32; one number may stand for all of them
+    check_fits(path, 4 * math.prod(source.vectors.shape))
     return source
 
 
@@ -275,9 +274,8 @@ def _table(path: Path, vector: str) -> Source:
 
     def choose(first: list[str]) -> tuple[list[str] | None, list[str]]:
         """Names for a table without a line of names, and which of its columns are numbers."""
-        numbers = all(map(NUMBER.fullmatch, first)) and not all(
-            map(str.isdecimal, first)
-        )  # whole ones may be names
+        # whole ones may be names
+        numbers = all(map(NUMBER.fullmatch, first)) and not all(map(str.isdecimal, first))
         names = [f"v{number}" for number in range(len(first))] if numbers else None
         header = names or first
         return names, [] if _named_vector(header, vector) else _numbered(header)

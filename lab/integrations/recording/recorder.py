@@ -477,11 +477,12 @@ def _rank() -> int:
     group = sys.modules.get("torch.distributed")
     if group is not None and group.is_available() and group.is_initialized():
         return int(group.get_rank())
+    # Lightning sets only these two
     for numbers in (
         ("RANK",),
         ("NODE_RANK", "LOCAL_RANK"),
         ("SLURM_PROCID",),
-    ):  # Lightning sets only these two
+    ):
         ranks = [os.environ[name] for name in numbers if os.environ.get(name, "").isdigit()]
         if ranks:
             return max(map(int, ranks))  # only whether it is 0 matters

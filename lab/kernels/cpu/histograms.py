@@ -29,9 +29,8 @@ class HistogramTileLoop:
     ):
         self.tiles = Tiles(rows, np.arange(len(rows)))
         self.exclude_self = exclude_self
-        self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(
-            np.int32
-        )  # twice as many a vector
+        # twice as many a vector
+        self.labels = np.unique(labels.numpy(), return_inverse=True)[1].astype(np.int32)
         self.intervals, self.per = intervals, np.float32(intervals / (1 - low))
         self.share = sharing.current()
         self.places = self.share.places(self.tiles.places())

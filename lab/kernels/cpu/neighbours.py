@@ -114,9 +114,8 @@ def _joined(
         return tuple(columns)
     local = []
     for column in columns:
-        signed = (
-            column.view(np.int32) if column.dtype == np.uint32 else column
-        )  # collectives take no uint32
+        # collectives take no uint32
+        signed = column.view(np.int32) if column.dtype == np.uint32 else column
         local.append(torch.from_numpy(signed))
     sizes = gathering.sizes_of_all(local[0])
     joined = [share.join(column, sizes).numpy() for column in local]
@@ -202,9 +201,8 @@ class CompiledContext:
         """Compute the gradient of the rows, [n d], from the gradient of `wrong`, [n]."""
         near = self.near
         n, d = rows.shape
-        scale = (
-            2 * alpha
-        )  # a mask's slope in the distance is -alpha, and the distance's in the similarity is -2
+        # a mask's slope in the distance is -alpha, and the distance's in the similarity is -2
+        scale = 2 * alpha
         of_errors, of_nearer = self._through_lists(of_wrong, rows.numpy().dtype)
 
         panels = numba_panels.panels(rows)

@@ -565,9 +565,8 @@ def add_slopes(
                 for z in range(columns):
                     g = of_row + (excess_weights[j0 + z] if both else F(0))
                     line[z] += g if tile[a, z] > margin else F(0)
-            for z in range(
-                columns
-            ):  # written out: numba takes seconds to compile the assignment of a whole line
+            # written out: numba takes seconds to compile the assignment of a whole line
+            for z in range(columns):
                 gradient[a, z] = line[z] + (gradient[a, z] if first else F(0))
         _add_columns(totals, base, first, last_column, j0, columns, owed)
 

@@ -232,9 +232,8 @@ class CompiledTileLoop:
                 self._spread_listed(place, *of_slots, gradient)
             elif ranked is not None:
                 room = rooms.__dict__.setdefault("room", torch.empty(0))
-                if (
-                    len(room) < ranked.size
-                ):  # torch's memory is aligned as products like it, and numpy's is not
+                # torch's memory is aligned as products like it, and numpy's is not
+                if len(room) < ranked.size:
                     room = rooms.room = torch.empty(ranked.size)
                 of_tile = self._slopes(
                     ranked, place, room[: ranked.size].view(ranked.shape).numpy(), *of_slots

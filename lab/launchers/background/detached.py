@@ -142,9 +142,8 @@ def kill(run: Run) -> bool:
     with suppress(psutil.NoSuchProcess, ProcessLookupError):
         leader = psutil.Process(worker.pid)
         members = [*leader.children(recursive=True), leader]
-        if (
-            os.getpgid(worker.pid) == worker.pid
-        ):  # then those of its group whose parents have died, too
+        # then those of its group whose parents have died, too
+        if os.getpgid(worker.pid) == worker.pid:
             os.killpg(worker.pid, signal.SIGKILL)
         for member in members:
             with suppress(psutil.NoSuchProcess):
@@ -154,10 +153,11 @@ def kill(run: Run) -> bool:
         os.waitpid(worker.pid, os.WNOHANG)  # a child of this process: its number is free again
     if run.written_state in (RUNNING, QUEUED):
         sentence = "Killed; it resumes from its last checkpoint."
+        # another process may have resumed it already
         with (
             suppress(lock.Held),
             Writer(run) as writer,
-        ):  # another process may have resumed it already
+        ):
             writer.status(STOPPED, phase="stopped", sentence=sentence, eta_seconds=None)
     return True
 
@@ -185,14 +185,14 @@ def hand_over(run: Run, to: Sent, worker: Worker, outlives: bool) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    again = (
-        run.snapshot().sender == worker
-    )  # the page wrote it first, and a stop may have been requested since
+    # the page wrote it first, and a stop may have been requested since
+    again = run.snapshot().sender == worker
     sign(run, to, worker, outlives)
+    # of a process whose node is gone and that does not know it yet
     with (
         suppress(lock.Held),
         Writer(run) as writer,
-    ):  # of a process whose node is gone and that does not know it yet
+    ):
         if not again:
             stop_request.clear(run)
         (run.path / "launch.json").unlink(missing_ok=True)

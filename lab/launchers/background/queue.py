@@ -185,9 +185,8 @@ class Queue:
             for name in list(state["waiting"]):
                 try:
                     run = Run(self.root / name)
-                    if (
-                        not working(run) and run.state != FINISHED
-                    ):  # else a worker had started it and was killed then
+                    # else a worker had started it and was killed then
+                    if not working(run) and run.state != FINISHED:
                         device = slot(run)
                         taken = _cores_taken(run, cores)
                         if busy[device] and busy[device] + taken > min(cores, ABREAST):

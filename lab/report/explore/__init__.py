@@ -130,9 +130,8 @@ def _gathered(
             f"These runs have no {table.split} image in common, as those of different data sets; write a page for each."
         )
     largest = max(len(whole) for whole in wholes)
-    estimate = (
-        4 / 3 * largest * (PICTURE + sum(whole.vectors.shape[1] for whole in wholes))
-    )  # base64 takes a third more
+    # base64 takes a third more
+    estimate = 4 / 3 * largest * (PICTURE + sum(whole.vectors.shape[1] for whole in wholes))
     if estimate > most:
         raise ValueError(
             f"One file with {largest:,} images would take about {size(estimate)}, more than the {size(most)} allowed; "

@@ -60,9 +60,8 @@ def numbers_of(
 
     # Vectors in eight bits.
     vectors = whole.vectors
-    if (
-        similarity == "euclidean"
-    ):  # distances do not depend on the origin, and eight bits hold little far from it
+    # distances do not depend on the origin, and eight bits hold little far from it
+    if similarity == "euclidean":
         vectors = vectors - np.median(vectors.astype(np.float64), axis=0)
     codes, scales = quantised(vectors, similarity)
 

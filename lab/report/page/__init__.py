@@ -266,9 +266,8 @@ def _verdict(runs: Sequence[Run]) -> str:
 def _settings(runs: Sequence[Run]) -> str:
     """What differs between the runs, and every setting of each, folded."""
     parts = []
-    differing = [
-        difference(runs[0].config, run.config) for run in runs[1:]
-    ]  # knob to the values of both
+    # knob to the values of both
+    differing = [difference(runs[0].config, run.config) for run in runs[1:]]
     knobs = dict.fromkeys(knob for pairs in differing for knob in pairs)
     rows = []
     for knob in knobs:
@@ -300,9 +299,8 @@ def _table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> 
     """A table with row and column headings; None is a dash."""
     lines = [_row(head, "th"), *(_row(row, "td") for row in rows)]
     body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
-    text = escape(
-        caption
-    )  # outside of what scrolls sideways, so that a small screen shows all of it
+    # outside of what scrolls sideways, so that a small screen shows all of it
+    text = escape(caption)
     return f'<p class="told">{text}</p><div class="wide" tabindex="0"><table aria-label="{text}">{body}</table></div>'
 
 

@@ -150,9 +150,8 @@ def parts_of(
     check_search(config, any(map(is_anchors, loss.state_dict())))
     encoder = encoder.to(device)
     loss = loss.to(device)
-    optimiser: Any = torch.optim.SGD(
-        [torch.zeros(1)]
-    )  # a run without steps may have nothing to train
+    # a run without steps may have nothing to train
+    optimiser: Any = torch.optim.SGD([torch.zeros(1)])
     if knobs.steps:
         optimiser = config.optimiser.create().build(encoder, loss)
     return Parts(

@@ -173,9 +173,8 @@ def pace(config: RunConfig) -> float:
     try:
         for _ in range(3):
             began = clock()
-            float(
-                torch.autograd.grad(encoder(images).square().sum(), weights)[0].sum()
-            )  # which waits for a GPU
+            # which waits for a GPU
+            float(torch.autograd.grad(encoder(images).square().sum(), weights)[0].sum())
             taken.append(clock() - began)
     finally:
         torch.set_num_threads(threads)

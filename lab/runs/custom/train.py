@@ -238,9 +238,8 @@ class _Request:
             custom["encoder"] |= {"normalise": self.unit, **encoder}
         elif self.normalise is not None:
             sections["encoder"] = {**_as_mapping(self.encoder), "normalise": self.normalise}
-        RunConfig.of(
-            sections
-        )  # a stored configuration may name entries that are not installed; a new one may not
+        # a stored configuration may name entries that are not installed; a new one may not
+        RunConfig.of(sections)
         return RunConfig.of({**sections, **custom}, stored=True)
 
     @property

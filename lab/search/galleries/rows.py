@@ -31,9 +31,8 @@ class Rows:
         self._starts = np.cumsum([0, *map(len, parts)])
         self.shape = (int(self._starts[-1]), *(parts[0].shape[1:] if parts else (0,)))
         self.ndim = len(self.shape)
-        kinds = {
-            part.dtype for part in parts
-        }  # files of one gallery may hold numbers of different types
+        # files of one gallery may hold numbers of different types
+        kinds = {part.dtype for part in parts}
         self.dtype = np.result_type(*kinds) if kinds else np.dtype(np.float32)
 
     def __len__(self) -> int:
@@ -80,9 +79,8 @@ class LabelRows(Rows):
 
     def __init__(self, parts: Sequence[np.ndarray]):
         super().__init__(parts)
-        self.dtype = np.dtype(
-            np.int64
-        )  # a file may hold any type of whole numbers, also one without negative ones
+        # a file may hold any type of whole numbers, also one without negative ones
+        self.dtype = np.dtype(np.int64)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         labels = super().__getitem__(rows)

@@ -50,9 +50,8 @@ def _forward(layer: Any, images: torch.Tensor) -> torch.Tensor:
     size = total[-1].detach()
     shape = [1, -1] + [1] * (wide.ndim - 2)
     mean = total[:-1] / size
-    centred = wide - mean.view(
-        shape
-    )  # a second sum, of squares about the mean: no digits are lost where it is large
+    # a second sum, of squares about the mean: no digits are lost where it is large
+    centred = wide - mean.view(shape)
     variance = sum_of_all(centred.square().sum(across)) / size
     _remember(layer, mean.detach(), variance.detach(), float(size))
     normal = centred * torch.rsqrt(variance + layer.eps).view(shape)

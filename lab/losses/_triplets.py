@@ -47,11 +47,10 @@ class TripletLoss(PairLoss):
         return super().values(self._with_drawn(batch))
 
     def _with_drawn(self, batch: Batch) -> Batch:
-        return (
-            batch
-            if batch.mined is not None
-            else replace(batch, mined=self.drawn(normalised(batch)))
-        )
+        """Return the batch with the triplets that are drawn, unless a miner chose its pairs."""
+        if batch.mined is not None:
+            return batch
+        return replace(batch, mined=self.drawn(normalised(batch)))
 
     def _of_rows(self, batch: Batch) -> Callable[[Tensor, slice], tuple[Tensor, Tensor]]:
         if batch.mined is None or len(batch.mined) == 4:

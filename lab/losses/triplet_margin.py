@@ -2,9 +2,9 @@
 
 On Euclidean distances of unit rows: mean of [d(a, p) - d(a, n) + margin]+ over the triplets where it is not zero.
 O(p r + n r d) time for p positive pairs, and no matrix is kept, except by `swap`, which also compares positives with
-negatives. `triplets_per_anchor` draws some triplets instead, and so does
-the miner of Wu et al. (2017), with which 004 runs it: as many triplets a query as its class has members, each with a
-positive drawn evenly and a negative drawn as 1 / q(d), the density of distances between random points of the sphere,
+negatives. `triplets_per_anchor` draws some triplets instead, and so does the miner of Wu et al. (2017), with which 004
+runs it: as many triplets a query as its class has members, each with a positive drawn evenly and a negative drawn as
+1 / q(d), the density of distances between random points of the sphere,
 
     q(d) = d^(w - 2) (1 - d^2 / 4)^((w - 3) / 2) for width w
 
@@ -32,8 +32,8 @@ from lab.losses._triplets import TripletLoss, Triplets, every_triplet, summed_by
 class TripletMargin(TripletLoss):
     """A positive should be nearer than a negative by a margin. Not negative, lower is better.
 
-    When to use: the classical triplet loss, as a baseline. A batch needs at least two images per class; large batches
-    need `triplets_per_anchor` or the miner.
+    When to use: the classical triplet loss, as a baseline. A batch needs at least two images per class. Time grows with
+    the number of images of a class; `triplets_per_anchor` or the miner bounds it.
 
     Relations: `margin` compares positives and negatives with a boundary instead of with each other.
 

@@ -115,7 +115,7 @@ def _expected(errors: LabelErrors) -> str:
     sentence = f"Few or none of {subject} are errors"
     if round(wrong_of_first):
         sentence = f"About {round(wrong_of_first)} of {subject} are errors"
-    if count > first:
+    if count > first and round(wrong_of_all):
         sentence += f", and about {round(wrong_of_all):,} of all {count:,} listed"
     return f"{sentence}."
 
